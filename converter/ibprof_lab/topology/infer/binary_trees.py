@@ -2,8 +2,8 @@
 """Trees over hosts: binary trees by average linkage or neighbour joining, pruned trees, and additive trees.
 
 In an additive tree each edge has a latency, and a delay is the sum of the latencies on the path. The search joins
-neighbours into a binary tree, and drops inner edges while a penalised fit improves. Latencies of at least 0 then follow
-by least squares. Unlike `levels`, additive trees represent heterogeneous hosts and chains of switches.
+neighbours into a binary tree, and drops inner edges while a penalised fit improves. A least-squares fit then yields the
+latencies, all at least 0. Unlike `levels`, additive trees represent heterogeneous hosts and chains of switches.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Integers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 CAUTION = 5.0
-"""An inner node is kept only if it raises the log-likelihood by this value plus two other costs (see `prune`). A gain
-of 5 is a factor of 150 in likelihood."""
+"""An inner node is kept only if the node raises the log-likelihood by more than the sum of this and two costs (see
+`prune`). A gain of 5 is a factor of 150 in likelihood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ class RootedTree:
         return order, begin, (begin + below).astype(np.int32)
 
     def meeting_nodes(self) -> npt.NDArray[np.int32]:
-        """Return the lowest common node of each pair of leaves, int32 [leaf, leaf]; the diagonal has the parents."""
+        """Return the lowest common node of each pair of leaves, int32 [leaf, leaf]; the diagonal has leaves'
+        parents."""
         order, begin, end = self.order_leaves()
         ordered = np.zeros((len(order), len(order)), np.int32)
         for node in range(self.nodes):
@@ -182,7 +183,7 @@ def join_neighbours(distances: Floats) -> Integers:
 
 
 def prune(tree: BinaryTree, variance: float, pairs: int) -> PrunedTree:
-    """Merge inner nodes into their parents, except for nodes that improve the fit by more than their cost.
+    """Merge each inner node into its parent unless the node improves the fit by more than the node's cost.
 
     The cost of a node, in log-likelihood, has three terms: a parameter (Schwarz's criterion), the logarithm of the
     number of alternative sibling pairs, and `CAUTION`.
@@ -330,7 +331,7 @@ def _fit_binary(child: Integers, delays: Floats, weight: Floats) -> tuple[float,
 
 
 def _factorise(gram: Floats) -> Floats:
-    """Return the Cholesky factor of a matrix plus a ridge on its diagonal, raised tenfold until the factor exists."""
+    """Return the Cholesky factor of a matrix plus a diagonal ridge; the ridge grows tenfold until a factor exists."""
     ridge = _RIDGE
     while True:
         try:
@@ -405,7 +406,8 @@ class _Fit:
         self.variance = max(rest / max(pairs - len(self.length), 1), FLOOR**2)
 
     def weakest_node(self, pairs: int) -> int | None:
-        """Return the node whose edge's cost most exceeds the gain in likelihood; None if no cost exceeds the gain."""
+        """Return the node whose edge's cost most exceeds the edge's gain in likelihood; None if no cost exceeds its
+        gain."""
         hosts = len(self.tree.node_of_leaf)
         if self.tree.nodes == 1:
             return None

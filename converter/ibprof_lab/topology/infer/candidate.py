@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidates: graphs that may explain delays, their scores, and tests for patterns in the residuals.
 
-On real machines, pairs that share a host, a route or a place on a chip have similar errors. A mean over many such pairs
-is no more exact than the delay of one pair. A test that treats pairs as independent therefore finds a false switch in
-every group of hosts with slightly shorter delays.
+On real machines, pairs that share a host, a route or a place on a chip have similar errors. A mean delay over many
+pairs with similar errors is no more exact than the delay of one pair. A test that treats pairs as independent therefore
+finds a false switch in every group of hosts with slightly shorter delays.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ standard deviations of the residuals. With 4, ibprof finds a false switch in 1 o
 depend on the position. With 8, ibprof misses links of a cluster with queueing delays."""
 
 _PATTERN = 2.8
-"""Residuals with a `ResidualPattern.strength` above this count as certain to have a pattern. Independent errors have
-a strength of about 2, and seldom exceed this limit even with only ten hosts."""
+"""If `ResidualPattern.strength` exceeds this, the residuals certainly have a pattern. Residuals with independent errors
+have a strength of about 2, and seldom exceed this limit even with only ten hosts."""
 
 _LIKELY_PATTERN = 2.1
-"""Residuals with a `ResidualPattern.strength` above this probably have a pattern. Of a hundred matrices with
+"""If `ResidualPattern.strength` exceeds this, the residuals probably have a pattern. Of a hundred matrices with
 independent errors (6 to 192 hosts), one exceeds this limit. A false alarm does little harm: much longer links are still
 found."""
 
@@ -176,12 +176,12 @@ class ResidualPattern:
 
 
 def blocks(count: int, size: int = _BLOCK) -> Iterator[slice]:
-    """Yield slices of up to `size` rows. Temporary arrays are then smaller than a matrix of all rows."""
+    """Yield slices of up to `size` rows. Temporary arrays of a slice are smaller than arrays of all rows."""
     return (slice(begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
 def sample_hosts(hosts: int) -> npt.NDArray[np.integer]:
-    """Return the indices of all hosts; of more than `_LOOKED_AT` hosts, only a sample of that size."""
+    """Return the indices of all hosts, or of a sample of `_LOOKED_AT` hosts if there are more."""
     return np.linspace(0, hosts - 1, min(hosts, _LOOKED_AT)).astype(int)
 
 

@@ -3,8 +3,9 @@
 
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
 result is used. The first method links two hosts if every path over a third host has a longer delay. This method finds
-links of any length, but one wrong delay causes a wrong link. The second method ranks pairs by short delays and by
-similar delays to all other hosts. It links the first N pairs, and chooses the N that explains the delays best.
+links of any length, but one wrong delay causes a wrong link. The second method ranks pairs: first, pairs whose delay is
+short and whose two hosts have similar delays to all other hosts. The method links the first N pairs, with the N that
+explains the delays best.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def find_slow_hosts(delays: npt.NDArray[np.floating], known: Known) -> Floats:
     """Return how many times slower than usual each host is, float64 [host]: above 1 for slow hosts, else 1.
 
     A slow host is a far host whose geometric mean delay is also longer than usual. Other far hosts are alone on a
-    switch. Medians are unsuitable: without errors, many delays of a network are equal.
+    switch. A median cannot replace the geometric mean: without errors, many delays of a network are equal.
     """
     factor = find_far_hosts(delays, known)
     if not (factor > 1).any():
@@ -162,7 +163,7 @@ def find_regular_links(delays: Floats, known: Known) -> npt.NDArray[np.int32] | 
 def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: int) -> npt.NDArray[np.int32]:
     """Return the pairs of hosts that are linked, int32 [link, 2].
 
-    For pairs with a delay near the limit, or without a delay, `_are_neighbours` uses delays to other hosts.
+    `_are_neighbours` decides pairs whose delay is near the limit or unknown, by the hosts' delays to other hosts.
 
     Args:
         limit: seconds, longer than delays over one link, and shorter than delays over two links.
@@ -200,7 +201,7 @@ def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], 
 
 
 def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uint8] | None:
-    """Return the number of hops between all hosts, uint8 [n, n]; None if a pair has no path of at most 255 hops."""
+    """Return the number of hops of each pair of hosts, uint8 [n, n]; None if a pair has no path of at most 255 hops."""
     neighbour = _list_neighbours(edge, hosts)
     hops = np.empty((hosts, hosts), np.uint8)
     for columns in blocks(hosts, _TOGETHER):
@@ -212,7 +213,7 @@ def _count_hops(edge: npt.NDArray[np.integer], hosts: int) -> npt.NDArray[np.uin
 
 
 _TOGETHER = 1024
-"""Hops to this many hosts are counted together. The bits of 10,000 hosts then fit into a processor's cache."""
+"""Hops to this many hosts are counted together, so that the bits of 10,000 hosts fit into a processor's cache."""
 
 
 def _count_hops_to(columns: slice, neighbour: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8] | None:
@@ -354,12 +355,13 @@ def find_switched(
     Args:
         delays, known: as for `find_direct`.
         tree: nested switches; hosts on the same lowest switch share a switch of the network. Each host outside the
-            lowest switches is on a separate switch, with a link of usual length.
+            lowest switches has a separate switch, and a link of usual latency to this switch.
         errors: known standard deviation of the logarithm of a delay; 0 if unknown.
 
     Returns:
         The network. None if no network explains the delays. None for fewer than four lowest switches, or fewer lowest
-        switches than hosts outside them. None if no pair was measured on a lowest switch, or between two switches.
+        switches than hosts outside them. None if any lowest switch, or any two switches, have no measured pair of
+        hosts.
     """
     leaf = np.setdiff1d(np.unique(tree.node_of_leaf), tree.parent[1:])
     alone = np.flatnonzero(~np.isin(tree.node_of_leaf, leaf))
@@ -553,7 +555,7 @@ class _Judge:
             edges: [link, 2], vertices of each link.
             overhead: initial value of the overhead.
             count: number of links if `edges` are the first pairs of the ranked list; else 0.
-            free: number of links that cost nothing in the criterion, since the delays to other hosts support them.
+            free: number of links that delays to other hosts support; these links cost nothing in the criterion.
         """
         if count in self._seen or not len(self._delays) - 1 <= len(edges[0]) < len(self._above[0]):
             return
@@ -587,7 +589,7 @@ class _Judge:
         return misfit + links * (log(float(pairs.sum())) + 2 * CAUTION)
 
     def _group_lengths(self, edges: Edges) -> Floats:
-        """Return the mean delay of similar links as the length of each link. Errors of single links would add up along
+        """Return as the length of each link the mean delay of similar links: errors of single links would add up along
         paths.
         """
         values = self._delays[edges]

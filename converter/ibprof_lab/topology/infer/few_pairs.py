@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topologies from few measured pairs: all pairs of the core hosts are measured; a search places the remaining hosts.
 
-A tree over n hosts needs about n * depth * degree distances instead of n^2 / 2. Each host descends from the root: at
-each switch, the delay to one host of a subtree shows whether the descending host belongs to the subtree. Placed hosts
-serve as partners for the descending hosts, so that a round measures many pairs at once. `PairSearch` chooses the pairs
-to measure; `attach_hosts` places the hosts by the measured delays.
+For a tree over n hosts, about n * depth * degree pairs are measured instead of n^2 / 2. Each host descends from the
+root: at each switch, the delay to one host of a subtree shows whether the descending host belongs to the subtree.
+Placed hosts serve as partners for the descending hosts, so that a round measures many pairs at once. `PairSearch`
+chooses the pairs to measure; `attach_hosts` places the hosts by the measured delays.
 
 Source: S. K. Kannan, E. L. Lawler, T. J. Warnow, "Determining the evolutionary tree using experiments", J. Algorithms
 21 (1996); G. S. Brodal, R. Fagerberg, C. N. S. Pedersen, A. Ostlin, "The complexity of constructing evolutionary trees
@@ -37,9 +37,9 @@ _OF_A_SWITCH = 3
 three hosts prove a switch; the one delay between two hosts does not."""
 
 _AGREEING = 2
-"""A host descends into a subtree if at least this many more delays place it inside than outside. If its delays to all
-hosts of the subtree are measured, a majority of one delay is enough. To exclude a host from its last possible subtree,
-at least this many more delays must place it outside than inside."""
+"""A host descends into a subtree if at least this many more delays place it inside than outside. A majority of one
+delay is enough once the host's delays to all hosts of the subtree are measured. A host is excluded from the last
+possible subtree only if at least this many more delays place the host outside."""
 
 _OF_LOWEST = 0.2
 """The usual height (log delay) of a switch with hosts is this quantile of the lowest switches' heights."""
@@ -48,13 +48,13 @@ _ANOTHER_LEVEL = 0.22
 """A switch is on a higher level if its height exceeds the usual height by more than this (delay factor 1.25)."""
 
 _FEWEST = 16
-"""Smallest number of hosts with all pairs measured that can serve as core."""
+"""Smallest number of hosts in a core; all pairs of core hosts are measured."""
 
 _MOST_MEASURED = 0.5
 """If more than this fraction of the pairs was measured, the topology of all hosts is inferred without a core."""
 
 _CAUTION = 5.0
-"""A host's switch is certain if the log-likelihoods of all other switches are lower by at least this (factor 150)."""
+"""A host's switch is certain if every other switch has a log-likelihood lower by at least this (factor 150)."""
 
 
 @dataclass(slots=True)
@@ -246,8 +246,8 @@ class PairSearch:
                 elif not node.children:
                     self._settle(host, above[id(node)])
                 elif is_out.all() and not is_grown:
-                    # Add only one switch at a time, since further hosts may be on the new switch. They must first be
-                    # measured with its host.
+                    # Add only one switch at a time, since further hosts may be on the new switch. The next rounds
+                    # measure the delays of further hosts to the new switch's host.
                     lone = _Subtree(min(self._lowest, node.height), [])
                     node.children.append(lone)
                     above[id(lone)] = [*above[id(node)], lone]
@@ -321,8 +321,8 @@ class Attachment:
 
     Attributes:
         topology: the inferred topology with all hosts.
-        undecided: int [k], hosts with a second switch that explains their delays about as well.
-        outlying: int [pair, 2], pairs that contain an attached host and whose delay deviates too far.
+        undecided: int [k], hosts whose delays another switch explains about as well as the chosen switch.
+        outlying: int [pair, 2], pairs with an attached host whose delay deviates too far from the topology's delay.
     """
 
     topology: InferredTopology

@@ -25,11 +25,11 @@ from ibprof_lab.topology.model.inferred_topology import InferredTopology
 _NOISY = 0.25
 
 _GAIN_OF_RAILS = 1.2
-"""Two rails are assumed if they improve the score by more than this per pair, after `TwoRails.cost` is subtracted. The
-improvement is 0.4 for a ring of switches, and at least 1.5 for two rails."""
+"""Two rails are assumed if they improve the score by more than this per pair, after `TwoRails.cost` is subtracted. For
+a ring of switches, the score improves by 0.4 per pair; for real rails, by at least 1.5."""
 
 _ALIKE = 0.01
-"""If the factors of slow hosts differ by less than this, the note shows one factor for all."""
+"""If the factors of slow hosts differ by less than this, the note shows one factor for all slow hosts."""
 
 _MANY_HOSTS = 2048
 
@@ -42,7 +42,8 @@ class Inference:
 
     Attributes:
         again: int [pair, 2], pairs of hosts to measure again, as indices of the input (of processes if all run on one
-            host). The delay of these pairs deviates too far, or is the only delay that supports a switch.
+            host). The delay of each pair deviates too far from the explained delay, or is the only delay that supports
+            a switch.
         refusal: sentence with the reason why the topology is unreliable; None if it is reliable.
     """
 
@@ -227,13 +228,14 @@ def _describe_factors(factors: Floats, hosts: tuple[str, ...], near: str) -> str
 
 
 def _leave_out(seconds: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.integer], list[tuple[str, list[int]]]]:
-    """Return the largest set of hosts that measured pairs connect; and notes, each with the hosts to name in it."""
+    """Return the largest set of hosts that measured pairs connect, and notes, each with the hosts to name in the
+    note."""
     measured = seconds > 0
     if measured.sum() == measured.size - len(measured):
         return np.arange(len(seconds)), []
     pairs = np.count_nonzero(measured, axis=1)
     count = 1
-    if pairs.min() < len(measured) / 2:  # else, pairs with half of the hosts connect all hosts
+    if pairs.min() < len(measured) / 2:  # if each host has pairs with half of the hosts, all hosts are connected
         count, label = connected_components(csr_matrix(measured.astype(np.int8)), directed=False)
     if count <= 1:
         share = 1 - pairs.sum() / max(measured.size - len(measured), 1)

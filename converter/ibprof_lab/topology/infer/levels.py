@@ -3,7 +3,8 @@
 
 Average linkage on the logarithm of the delays gives a binary tree. A node of the binary tree is a switch if its parent
 has a clearly longer delay. This gap must exceed the largest gap that random errors cause. The gap must also exceed a
-limit above the gaps that cable lengths cause. The limit is higher inside a machine and between sites than in a network.
+limit, which is larger than the gaps that cable lengths cause. The limit is higher inside a machine and between sites
+than in a network.
 
 Two kinds of errors are then removed, and the hosts are clustered again. A slow core lengthens all delays of a host by a
 common factor. A disturbed measurement makes the delay of one pair far too long.
@@ -31,7 +32,7 @@ sites."""
 
 _CLEAR = 15.0
 """Between sites, the smallest difference is this many standard deviations of the errors, but at least `NETWORK_STEP`
-and at most `_FAR_STEP`. For distances on a map, the errors are so large that `_FAR_STEP` is used."""
+and at most `_FAR_STEP`. Distances on a map have such large errors that `_FAR_STEP` is the smallest difference."""
 
 _SHARED, _INDEPENDENT = 2.5, 1.2
 """Smallest difference between the heights of a switch and its parent, in standard deviations of the errors: `_SHARED`
@@ -153,7 +154,7 @@ class LinkedHosts:
             self.is_known[node] = len(values) > 0
             self.height[node] = max(below, float(np.median(values))) if len(values) else below
         for node in range(2 * leaves - 3, leaves - 1, -1):
-            if not self.is_known[node]:  # no switch; its children are compared with the node above
+            if not self.is_known[node]:  # not a switch: compare the node's children with the node above
                 self.height[node] = self.height[self.parent[node]]
 
     def between(self, node: int) -> npt.NDArray[np.floating]:
@@ -203,8 +204,8 @@ def find_levels(delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], 
         delays: [n, n], seconds, symmetric, above 0 except on the diagonal; n at least 2. Unmeasured pairs have an
             estimated delay.
         known: bool [n, n], True for measured delays.
-        errors: known standard deviation of the logarithm of a delay, which replaces the lower limit of gaps; 0 to
-            estimate it from the delays.
+        errors: known standard deviation of the logarithm of a delay; gaps then have no lower limit. 0: estimate it from
+            the delays.
     """
     hosts = len(delays)
     logs: npt.NDArray[np.floating] = delays.astype(np.float64) if hosts <= _MANY_HOSTS else delays.astype(np.float32)
@@ -336,7 +337,7 @@ def _find_gaps(
 
 
 def _lacks_a_slow_host(linked: LinkedHosts, delays: npt.NDArray[np.floating], node: int) -> bool:
-    """Return True if a node's parent differs from the node only by a slow host, and therefore is no separate level.
+    """Return True if a node's parent only adds a slow host to the node, and therefore is no separate level.
 
     To hosts outside the parent, a slow host has longer delays than the node's hosts.
     """
@@ -416,8 +417,9 @@ def find_support(
 
     Returns:
         The support of each link between switches, the support of each host's switch (float64 [host]), and the number of
-        subsets. The support of a link is the fraction of the subsets with at least two hosts on each side that
-        show the link again. The key of a link is the set of hosts on the side without host 0.
+        subsets. A subset counts for a link if it has at least two hosts on each side of the link. The link's support is
+        the fraction of these subsets from which the link is inferred again. The key of a link is the set of hosts on
+        the side without host 0.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

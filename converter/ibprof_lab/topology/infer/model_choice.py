@@ -63,7 +63,7 @@ _LEFT_OUT = 0.3
 """For delays between sites, other models are tried if a residual of the model `levels` exceeds this."""
 
 _MUCH_MORE = 100.0
-"""Other models are also tried if a residual exceeds the median residual by more than this factor."""
+"""For delays between sites, other models are also tried if a residual exceeds this multiple of the median residual."""
 
 _FEW_TOGETHER = 3
 
@@ -166,7 +166,7 @@ def _find_others(
     delays: npt.NDArray[np.floating], known: npt.NDArray[np.bool_], levels: Levels, nested: Candidate,
     even: npt.NDArray[np.floating], models: tuple[str, ...],
 ) -> tuple[list[Candidate], tuple[str, ...]]:  # fmt: skip
-    """Return candidates of other models, and the models that were not tried, since hosts exceed `LARGEST`."""
+    """Return candidates of other models, and the models that were not tried because of more hosts than `LARGEST`."""
     found: list[Candidate] = []
     untried: list[str] = []
     hosts = len(delays)
@@ -198,8 +198,8 @@ def _find_networks(delays: Floats, known: npt.NDArray[np.bool_], levels: Levels)
     else:
         found = [find_switched(even, known, tree), direct := find_direct(even, known)]
         if direct is not None:
-            # The network of hosts shows the true size of the errors. If the errors are smaller than assumed so far,
-            # more switches are found.
+            # The network of hosts shows the true size of the errors. If these errors are smaller than the errors
+            # assumed so far, search for switches again.
             errors = max(find_outliers(direct, even, known)[1], FLOOR)
             found.append(find_switched(even, known, find_levels(even, known, errors).tree, errors))
     return [restore(each) for each in found if each is not None]

@@ -193,7 +193,7 @@ class _Model:
         """Merge the new switch with switches that are linked to it almost without latency. Source: section 2.2.5."""
         graph = self.graph
         for other in [each for each in graph[switch] if _is_switch(each)]:
-            # The link is compared with the delay between two hosts of the new switch.
+            # The link's latency is compared with the delay between two hosts of the new switch.
             if graph.edges[switch, other][_LATENCY] <= max(self._epsilon, _ROUNDING) * 2 * half:
                 for each, data in list(graph[other].items()):
                     if each != switch and not graph.has_edge(switch, each):
@@ -254,7 +254,8 @@ def infer_bannikov_salnikov(
     Args:
         delays: [L, n, n] for L message lengths, seconds, nan where not measured.
         hosts: one name per process.
-        epsilon_s: largest relative excess of the arcs of a shared-memory group over its first arc, 0 to 0.5.
+        epsilon_s: an arc of a shared-memory group may be longer than the group's first arc by at most this fraction, 0
+            to 0.5.
         epsilon_d: 0 to 1. If the two directions of a pair differ by more than this fraction, only the direction with
             the shorter delay is an arc.
 
