@@ -118,8 +118,8 @@ class InferredTopology:
         return rounds
 
     def find_splits(self) -> tuple[frozenset[int] | None, ...]:
-        """Return for each edge of a tree the hosts on the side without host 0; None for each edge of another graph. Two
-        trees over the same hosts are equal if their sets of splits are equal.
+        """Return for each edge of a tree the hosts on the side without host 0; for a graph that is not a tree, None for
+        each edge. Two trees over the same hosts are equal if their sets of splits are equal.
         """
         if len(self.edge) != self.vertices - 1 or self.vertices == 0:
             return (None,) * len(self.edge)
@@ -238,7 +238,7 @@ class InferredRoutes:
         return int(near.sum()) == len(self.switches(one, other)) - 1
 
     def behind(self, near: int, far: int) -> list[int]:
-        """Return the hosts that the switch `far` reaches over its neighbour `near`, in the order of `spread`."""
+        """Return the hosts to which the switch `far` routes over its neighbour `near`, in the order of `spread`."""
         return self.spread(near, np.flatnonzero(self._is_behind(near, far)))
 
     def count_behind(self, near: int, far: int) -> tuple[int, int]:
@@ -251,9 +251,11 @@ class InferredRoutes:
         return np.asarray(by_near <= self.distance[far, own] * (1 + 1e-9))
 
     def spread(self, at: int, hosts: npt.ArrayLike) -> list[int]:
-        """Sort hosts: first the nearest host of each branch of the switch `at`, then a second one, and so on.
+        """Sort hosts: first the nearest host of each branch of the switch `at`, then each branch's next host, and so
+        on.
 
-        Within a branch, hosts alternate between switches in the same manner, so that the first hosts share few links.
+        Within a branch, the nearest host of each switch comes first, then the next, so that the first hosts share few
+        links.
         """
         chosen = np.asarray(hosts, np.int64)
         own = self.attachment.host_switch[chosen]

@@ -114,8 +114,8 @@ def _rounded(value: float, digits: int) -> float | None:
 
 
 def write_dot(file: TextIO, comparison: ReferenceComparison) -> None:
-    """Write the reference for Graphviz. Colours of links show times, or missing links; hosts with differences are
-    orange."""
+    """Write the reference for Graphviz. The colour of a link shows its time, or that the link is missing; hosts with
+    differences are orange."""
     names, named = comparison.reference.names, _named_vertices(comparison)
     file.write("graph compared {\n")
     for vertex, name in enumerate(names):

@@ -50,8 +50,8 @@ class TopologyOutputs:
     Attributes:
         output: output files.
         json: True to print the topology as JSON.
-        positions: method for positions in space, from `POSITION_METHODS`.
-        gamma: weight of the repulsion between vertices in space, 0 to 1.
+        positions: method for 3-D positions of vertices, from `POSITION_METHODS`.
+        gamma: weight of the repulsion between vertices in the 3-D positions, 0 to 1.
         speed: speed of a fabric's links without measured throughput, such as EDR; None if unknown.
     """
 

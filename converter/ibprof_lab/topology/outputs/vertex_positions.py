@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of a topology's vertices in space, with edges about as long as their latencies; a web page of them.
+"""3-D positions of a topology's vertices, with edge lengths about proportional to latencies; a page of the positions.
 
 The published and the fast method minimise a stress, the sum of two parts. Part f1 is the sum over edges of (d^2 -
-M^2)^2, with distance d and expected distance M. Part f2 is gamma times the sum of 1 / d^2 over pairs of vertices
-without an edge that are nearer than the shortest edge. The published method starts with all vertices near a line. The
+M^2)^2, with distance d and expected distance M. Part f2 is gamma times the sum of 1 / d^2 over those pairs of vertices
+that have no edge and are nearer than the shortest edge. The published method starts with all vertices near a line. The
 fast method starts near the minimum: distances to a few vertices, the pivots, approximate the graph distances.
 
 Source: P. S. Bannikov, A. N. Salnikov, on recognising the topology of a cluster's communication environment by load
@@ -177,8 +177,8 @@ def _place_fast(wanted: EdgeLengths, gamma: float, draw: np.random.Generator) ->
 
 
 def _go_down(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> Floats:
-    """Minimise the stress with Barzilai and Borwein's step lengths; return the best positions. A pair's part of f2
-    jumps from gamma to 0 at distance 1; positions are compared without this jump.
+    """Minimise the stress with Barzilai and Borwein's step lengths; return the best positions. The term of a pair in f2
+    jumps from gamma to 0 at distance 1: to compare positions, gamma is subtracted from each such term.
     """
     step, best, settled = 1e-3, (np.inf, place), np.inf
     moved, before = np.zeros_like(place), np.zeros_like(place)
@@ -286,7 +286,7 @@ def _descend(wanted: EdgeLengths, place: Floats, gamma: float, rounds: int) -> t
 
 
 def write_topology_page(path: Path, topology: InferredTopology, title: str, space: VertexPositions) -> None:
-    """Write a web page with the topology in space; `title` is plain text, not HTML.
+    """Write a web page that shows the topology in 3-D; `title` is plain text, not HTML.
 
     Two opposite arcs are shown as one link with a value for each direction.
 

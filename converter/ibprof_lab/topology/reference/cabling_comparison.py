@@ -71,8 +71,8 @@ def compare_cabling(
 def reduce_graph(reference: Reference, hosts: Integers) -> nx.Graph:
     """Return the part of a reference that delays between hosts can show.
 
-    A vertex that is not in `hosts` is left out if it has one link, and replaced by a link if it has two. If each switch
-    has exactly one host, as in a torus, the host also represents the switch.
+    Of the vertices that are not in `hosts`, vertices with at most one link are left out, and a link replaces each
+    vertex with two links. If each switch has exactly one host, as in a torus, the host also represents the switch.
     """
     graph = nx.Graph()
     graph.add_nodes_from(range(reference.vertices))

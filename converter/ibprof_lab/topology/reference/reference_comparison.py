@@ -208,7 +208,7 @@ def _measure_throughput(
 
 
 def make_observable_topology(reference: Reference) -> InferredTopology:
-    """Return a fabric as a topology to compare with a reference, without parts that delays cannot show."""
+    """Return a fabric as a topology without parts that delays cannot show, to compare it with a reference."""
     hosts = np.flatnonzero(reference.is_end).tolist()
     graph = reduce_graph(reference, np.array(hosts, np.int64))
     switches = [vertex for vertex in graph if vertex not in set(hosts)]
@@ -235,7 +235,7 @@ def compare_cables(
         names: names of the topology's vertices.
         cables: (vertex, vertex) -> number of cables between the two vertices of the topology.
         timed: True if the topology has latencies. A topology with latencies, but without parallel cables, was inferred
-            from delays, which do not show numbers of cables: differences then become undetermined details.
+            from delays. Delays do not show numbers of cables: differences then become undetermined details.
     """
     reference = compared.reference
     expected = count_cables(reference.link, reference.cables)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slow links: links with a longer delay than similar links, or with a throughput below their speed.
 
-One method compares the median delay of the paths over a link with the median over similar paths. This method fails if
-the link is on at least half of the paths, such as an uplink of one of four leaf switches. The other method fits the
-latencies of all links to all delays. Errors are relative, and Huber's weights limit the influence of grossly wrong
-delays.
+One method compares the median delay of the paths over a link with the median delay of all similar paths. This method
+fails if at least half of the similar paths use the link, such as an uplink of one of four leaf switches. The other
+method fits the latencies of all links to all delays. Errors are relative, and Huber's weights limit the influence of
+grossly wrong delays.
 """
 
 from __future__ import annotations
@@ -177,7 +177,8 @@ def _without_peers(
 
     Such a link is on all paths with h hops, for some number h, and on no shorter path. The additional delay of these
     paths, compared with the next shorter paths, is divided by the number of additional hops. The link is slow if this
-    time per hop is much longer than for any other h. On the shortest paths, this time includes a message's overhead.
+    time per hop is much longer than for any other h. For the shortest paths, the time per hop includes a message's
+    overhead.
     """
     hops = np.unique(paths.hops[there])
     usual = np.array([np.median(delays[there & (paths.hops == each)]) for each in hops])
@@ -205,8 +206,8 @@ def find_slow_by_speed(
 ) -> list[SlowLink]:
     """Find links over which no pair of hosts reaches the link's speed.
 
-    A link's throughput is the largest throughput of all pairs over the link. With a slow MPI library, the median of
-    throughput / speed is below `least`; the limit is then `least` times this median.
+    A link's throughput is the largest throughput of all pairs over the link. With a slow MPI library, the median over
+    all links of throughput / speed is below `least`. The limit is then `least` times this median.
 
     Args:
         reference: the reference, with link speeds.
@@ -246,8 +247,8 @@ def find_slow_by_fit(
         least: a link is slow only if its factor - 1 is larger than this.
 
     Returns:
-        Index of a slow link -> excess over similar links, seconds, and the factor by which this excess lengthens the
-        shortest delay over the link.
+        Index of a slow link -> latency above similar links' latency, seconds, and the factor by which this excess
+        lengthens the shortest delay over the link.
     """
     links = len(reference.link)
     if links > LARGEST or not there.any():
@@ -275,8 +276,8 @@ def _fit(matrix: csr_matrix, delays: Floats) -> tuple[Floats, Floats]:
         left = np.abs(1 - (matrix @ latency) / delays)
         scale = NORMAL * float(np.median(left))
         weight = np.minimum(1.0, _BELIEVED * max(scale, _NOTHING) / np.maximum(left, 1e-300))
-    # Enlarge the error, since both directions of a pair may come from one measurement, and the residuals of a fit are
-    # smaller than the errors.
+    # Enlarge the error: both directions of a pair may come from one measurement, and a fit's residuals are smaller than
+    # the errors.
     pairs = len(delays) / 2
     inflated = scale * np.sqrt(2 * pairs / max(pairs - np.count_nonzero(told), 1.0))
     error: Floats = inflated * np.sqrt((np.square(base) / value[told]).sum(axis=1))

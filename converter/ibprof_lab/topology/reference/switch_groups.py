@@ -62,7 +62,7 @@ class SwitchDistances:
 def measure_switch_distances(
     reference: Reference, hosts: tuple[Names, Integers], leaf: Integers, kept: npt.NDArray[np.bool_], delays: Floats
 ) -> SwitchDistances:
-    """Average the delays between hosts per pair of switches.
+    """Compute the mean delay between the hosts of each pair of switches.
 
     Args:
         hosts: names of the hosts, and their vertices in the reference.
@@ -92,7 +92,7 @@ def measure_switch_distances(
 
 
 def find_recabled_switches(between: SwitchDistances) -> tuple[RecabledSwitch, ...]:
-    """Return the switches for which no other switch is nearest both by the delays and in the reference."""
+    """Return the switches of which no nearest switch by the delays is also a nearest switch in the reference."""
     if len(between.names) < 3:
         return ()
     hops, delay, names = between.hops, between.delay, np.array(between.names)
@@ -179,7 +179,7 @@ def number_groups(leaf: Integers) -> Integers:
 
 
 def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
-    """Move each host that is nearer to another switch into that switch's group; return the changed groups `now`."""
+    """Move each host that is nearer to another switch into that switch's group; return `now` with these changes."""
     joined = now.copy()
     for host in np.flatnonzero(nearer != was).tolist():
         groups = np.unique(now[(was == nearer[host]) & (nearer == was)])
@@ -189,10 +189,10 @@ def join_moved(now: Integers, was: Integers, nearer: Integers) -> Integers:
 
 
 def find_nearer(was: Integers, delays: Floats) -> Integers:
-    """Return the index of each host's switch by the delays, int64 [host]. This is another switch than expected if the
-    host's mean delay to the hosts of that switch is clearly shorter than to those of the expected switch, and is about
-    the usual delay within that switch. `was`: int64 [host], the expected indices. `delays`: float64 [host, host],
-    seconds.
+    """Return the index of each host's switch by the delays, int64 [host]. The result is not the expected switch but a
+    nearer switch if the host's mean delay to the nearer switch's hosts is clearly shorter than to the expected switch's
+    hosts. This mean delay must also be about the usual delay within the nearer switch. `was`: int64 [host], the
+    expected indices. `delays`: float64 [host, host], seconds.
     """
     every_host = np.arange(len(was))
     member = np.eye(was.max() + 1)[was]

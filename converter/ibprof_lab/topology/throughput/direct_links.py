@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct links between two switches that delays cannot show, since the known path between the switches is equally long.
+"""Direct links between switches. Delays cannot show a direct link if the known path between the switches is as long.
 
 In the test, two hosts send while other pairs fill a link of the known path. If the switches have a direct link, the two
 hosts keep their rate.
 
-Source: Bufe (see `published_methods`), section 2.2.1. Unlike in the thesis, total rates of all pairs are compared. An
-unchanged total proves a direct link only if the other pairs certainly fill the path.
+Source: Bufe (see `published_methods`), section 2.2.1. Unlike in the thesis, the total rate of all pairs together is
+compared with the sum of separately measured rates. About equal totals prove a direct link only if the other pairs
+certainly fill the path.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class DirectLinkTest:
 
     Args:
         topology: the undirected topology.
-        chosen: pairs of hosts to test; None for one pair of hosts per two switches at least two links apart.
+        chosen: pairs of hosts to test; None: one pair for each two switches that are at least two links apart.
     """
 
     def __init__(self, topology: InferredTopology, chosen: Collection[Pair] | None = None) -> None:

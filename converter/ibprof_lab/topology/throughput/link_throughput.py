@@ -27,7 +27,8 @@ from ibprof_lab.topology.throughput.pair_jobs import (
 )
 
 SAME = 0.9
-"""If a link reaches this fraction of the rate that the other links permit, another link may be the bottleneck."""
+"""If a link's rate reaches this fraction of the rate that all other links permit, another link may be the
+bottleneck."""
 
 _ALL_PAIRS = 8
 """On a switch with at most this many hosts, all pairs of hosts are measured. On a larger switch, each host is measured
@@ -85,7 +86,7 @@ def _loads(result: PairJobResult) -> dict[int, float]:
 
 
 def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], aside: set[int]) -> float:
-    """Return the largest rate of a job over the edge `through` (None: total rate) that links' throughputs permit, Gb/s.
+    """Return the largest rate, Gb/s, that links' throughputs permit a job over the edge `through` (None: in total).
     Links of unknown throughput (nan), and edges in `aside`, permit any rate.
     """
     used = [row for row, links in enumerate(job.links) if through is None or through in links]
@@ -95,7 +96,7 @@ def _bound(job: PairJob, through: int | None, gbps: npt.NDArray[np.float64], asi
         return inf
     shares = np.array([[edge in job.links[row] for row in used] for edge in limits], float)
     if not shares.any(axis=0).all():
-        return inf  # at least one pair has no link that limits its rate
+        return inf  # no link limits the rate of at least one pair
     from scipy.optimize import linprog  # noqa: PLC0415  (slow to import)
 
     found = linprog(-np.ones(len(used)), A_ub=shares, b_ub=gbps[limits], bounds=(0, None))

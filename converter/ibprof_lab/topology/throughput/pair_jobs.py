@@ -28,7 +28,7 @@ _GBPS = 8e-9
 """Factor from bytes per second to Gb/s."""
 
 _ROUND_OVERHEAD = 1.5
-"""Ratio of the duration of a measurement to its timed part."""
+"""Duration of a round's measurement / duration of its timed part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PairJob:
 
     @property
     def touched(self) -> frozenset[object]:
-        """All resources that other jobs in the same round must not use: links, hosts, and `alone`."""
+        """All resources that no other job of the same round may use: links, hosts, and `alone`."""
         hosts = (f"host {host}" for pair in self.pairs for host in pair)
         return frozenset().union(*self.links, hosts, self.alone)
 
@@ -59,7 +59,7 @@ def make_job(routes: InferredRoutes, pairs: Iterable[Pair], alone: Iterable[str]
 
 
 def put_into_rounds(jobs: Sequence[PairJob]) -> list[list[PairJob]]:
-    """Put jobs into rounds without shared resources: the largest job first, each into the first possible round.
+    """Put each job, the largest first, into the first round in which no other job uses the job's resources.
 
     Source: Bufe (see `published_methods`), section 2.3.3, the greedy scheme.
     """
@@ -106,9 +106,9 @@ class RoundsPlan(Protocol[Found_co]):
 
 
 class RoundMeasurement:
-    """Measurement of rounds of jobs, for rank 0; the other ranks call `follow_measurement`. `ranks`: rank that measures
-    for each host. Each round is measured `repetitions` times. A job's highest total rate is used, since other traffic
-    only reduces rates.
+    """Measurement of rounds of jobs, for rank 0; the other ranks call `follow_measurement`. `ranks`: for each host, the
+    rank that sends and receives. Each round is measured `repetitions` times. A job's highest total rate is used, since
+    other traffic only reduces rates.
     """
 
     def __init__(self, streams: ConcurrentStreams, ranks: Sequence[int], repetitions: int) -> None:
@@ -206,7 +206,8 @@ def measure_on_all(
 
 
 def find_ranks(hosts: Sequence[str], processors: Sequence[str], path: str) -> list[int]:
-    """Return the rank that measures for each host: the lowest rank on the host. `processors`: host name of each rank.
+    """Return for each host the rank that sends and receives: the lowest rank on the host. `processors`: host name of
+    each rank.
 
     A topology of processes within one host has names such as `host#0`. `path`: file of the topology, for messages.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second, longer measurement of delays, for a few pairs of hosts that a known topology suggests."""
+"""A second, longer measurement of the delays of a few pairs of hosts, chosen by a known topology."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ def remeasure(
     repetitions: int,
     schedule: str,
 ) -> int:
-    """Measure again the pairs whose delay the topology does not explain, then pairs that represent every link. `module`
-    is `mpi4py.MPI`. The other arguments are those of `ibprof-topology remeasure`, equal on all processes.
+    """Measure again the pairs whose delay the topology does not explain, then pairs that determine every link's
+    latency. `module` is `mpi4py.MPI`. The other arguments are those of `ibprof-topology remeasure`, equal on all
+    processes.
 
     Returns:
         The number of the signal that ended the measurement; 0 if there is none.
@@ -144,7 +145,7 @@ def _of_links(routes: InferredRoutes, turn: int) -> Iterator[Pair]:
 def _nearest(routes: InferredRoutes, host: int, count: int) -> list[int]:
     """Return `count` other hosts, the nearest first.
 
-    Equally near hosts are sorted by index, beginning after `host`, and wrapping around to 0.
+    Equally near hosts are sorted by index: first the indices above `host`, then the indices below.
     """
     own = routes.attachment.host_switch
     distance = routes.distance[own[host], own]
