@@ -5,7 +5,7 @@ import type { Encoding } from "./pictures/encoding";
 import type { ComparedRun, Run } from "./run";
 import type { State } from "./state";
 
-/** The page. The members inherited from `Run` belong to the run that lists show. */
+/** The page. Its members that are inherited from `Run` describe the run that lists show. */
 export interface Page extends Run {
   readonly state: State;
   /** All runs of the file. */

@@ -8,13 +8,13 @@ export interface Attribute {
   of: "rank" | "node";
   /** Class names; empty for a numeric attribute. */
   classes: string[];
-  /** The number, or the index of the class, of each rank or node; NaN if the user gave no value. */
+  /** [rank or node], the number or the index of the class; NaN if the user gave no value. */
   value: NumberArray;
 }
 
 export interface RankGrid {
   title: string;
-  /** x, y and z of rank 0, of rank 1, ...; -1 for ranks without a position. */
+  /** [rank][axis], x, y and z; -1 for ranks without a position. */
   position: NumberArray;
   /** The number of positions along x, y and z. */
   extents: [number, number, number];

@@ -11,9 +11,9 @@ import { rankLargest } from "./ranking";
 
 export type ChangeKind = "region" | "operation" | "site" | "job" | "rankPair" | "hostPair";
 
-/** The amounts of one key in both runs, in bytes and in the comparison's measure. */
+/** The amounts of one key in each run: in bytes, and in the comparison's measure (`before`, `after`). */
 export interface Change {
-  /** The index of a link direction, region, ...; for pairs, the index in `Comparison.pairs`. */
+  /** The number of a link direction, region, ...; for pairs, the index in `Comparison.pairs`. */
   key: number;
   bytesBefore: bigint;
   bytesAfter: bigint;
@@ -58,12 +58,12 @@ export class Comparison {
     return this.before.isKnown(end) && this.after.isKnown(end);
   }
 
-  /** Return the change of each link direction, in the measure of both arguments; 0 if a load is unknown. */
+  /** Return `after` - `before` for each link direction; 0 if a load is unknown. */
   changeOfEnds(before: Amounts, after: Amounts): Amounts {
     return Amounts.difference(before, after, (end) => this.isKnown(end));
   }
 
-  /** Return the largest changes of bytes on links, for one kind of key. */
+  /** For one kind of key, return the largest changes of the keys' bytes on links. */
   find(selection: Selection, kind: ChangeKind, limit: number): Changes {
     if (!this.hasFlows) return { first: [], count: 0 };
     const [one, other] = this.keys(kind);

@@ -8,7 +8,7 @@ import type { FlowPaths } from "./routes";
 
 type FlowTest = (flow: number) => boolean;
 
-/** Return a test of flows for all members of a selection except link direction and time. */
+/** Return a test whether a selection includes a flow, by all members except link direction and time. */
 export function compileSelection(
   flows: Flows,
   keys: FlowKeys,

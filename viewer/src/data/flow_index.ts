@@ -20,7 +20,7 @@ export function indexFlows({ offset, end }: FlowPaths, ends: number): FlowIndex 
   return { first, flow };
 }
 
-/** Search all paths for the flows on one link direction. For a single search, no index is worthwhile. */
+/** Search all paths for the flows on one link direction. A single search is faster than building the index. */
 export function searchFlows({ offset, end: ends }: FlowPaths, end: number): Uint32Array {
   const found: number[] = [];
   for (let flow = 0; flow + 1 < offset.length; flow++)

@@ -5,11 +5,11 @@ import { lazy } from "./cache";
 import type { Flows, Model } from "./model";
 import { NO_PAIR, numberPairs, type Pairs } from "./pairs";
 
-/** The key of each flow, from 0 to `count` - 1; negative for a flow without a key. */
+/** `of`: [flow], the flow's key from 0 to `count` - 1; negative without a key. */
 export interface FlowKey {
   of: ArrayLike<number>;
   count: number;
-  /** Orders keys with equal sums. Without this function, keys with equal sums are ordered by number. */
+  /** The order of keys with equal sums; by default by number. */
   compare?: (one: number, other: number) => number;
 }
 

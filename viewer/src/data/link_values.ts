@@ -26,7 +26,7 @@ export function formatLinkValue(of: LinkValue, link: number): string {
   return same ? formatValue(of, one) : `${formatValue(of, there)}, back ${formatValue(of, back)}`;
 }
 
-/** Return 1 for each link direction that has values although the opposite direction has none. */
+/** Return 1 for each link direction that has values while the opposite direction has none. */
 export function findSimplex(values: LinkValue[], links: number): Uint8Array {
   const simplex = new Uint8Array(2 * links);
   for (let end = 0; end < simplex.length; end++) {

@@ -14,7 +14,7 @@ import { Router } from "./routes";
 import { Timeline } from "./timeline";
 
 const HALF = 2 ** 32;
-/** With fewer keys than this, an array of all sums is cheaper than numbering the keys that occur. */
+/** With fewer possible keys than this, summing all keys is faster than first numbering the keys that occur. */
 const FEW_KEYS = 4096;
 
 export interface Share {
@@ -25,7 +25,7 @@ export interface Share {
 export interface Shares {
   /** The largest shares, in descending order. */
   first: Share[];
-  /** Number of all shares, and the sum of their bytes, including shares that `first` lacks. */
+  /** Number and total bytes of all shares, also of those not in `first`. */
   count: number;
   total: bigint;
 }
@@ -74,7 +74,7 @@ export class LoadTable {
     return amounts;
   }
 
-  /** Return the bytes of a selection on links, for each key. */
+  /** For each key, return the bytes that the selection's flows put on links. */
   sumBy(selection: Selection, { of, count }: FlowKey): Amounts {
     const amounts = new Amounts(count);
     if (!this.router) return amounts;
@@ -88,7 +88,7 @@ export class LoadTable {
   /** Return the keys with the largest sums. */
   shares(selection: Selection, key: FlowKey, limit: number): Shares {
     const { compare = (one: number, other: number): number => one - other } = key;
-    // Few keys occur on one link direction, so only these get numbers.
+    // Few keys occur on one link direction, so sum only these.
     const compressed = selection.end === undefined ? null : this.compress(selection.end, key);
     const { of, keys } = compressed ?? { of: key.of, keys: null };
     const amounts = this.sumBy(selection, { of, count: keys ? keys.length : key.count });
@@ -98,7 +98,7 @@ export class LoadTable {
     return { first: shares, count: used, total: amounts.total() };
   }
 
-  /** Number the keys of the flows on a link direction. Return null if there are no flows, or few possible keys. */
+  /** Number the keys that occur on a link direction. Return null without flows, or with few possible keys. */
   private compress(end: number, key: FlowKey): { of: ArrayLike<number>; keys: number[] } | null {
     if (key.count < FEW_KEYS || !this.router) return null;
     const keys: number[] = [];

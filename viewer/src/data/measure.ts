@@ -26,7 +26,7 @@ export const BYTES: Measure = {
   formatChange: formatByteChange,
 };
 
-/** Shares of the bytes that the whole run has on links, whatever the selection. */
+/** Shares of the bytes that the whole run, not only the selection, puts on links. */
 export const SHARES: Measure = {
   isShare: true,
   title: "share of the run's bytes",
@@ -57,7 +57,7 @@ export function timesPerByte({ linkGbps }: Model): Float64Array {
   return Float64Array.from(linkGbps, (gbps) => 8e-9 / (gbps > 0 ? gbps : fastest || 1));
 }
 
-/** Return a conversion that multiplies each amount by its factor, and caches results. */
+/** Return a conversion that multiplies amounts by the run's factor for their index, and caches results. */
 function scaleBy(factorsOf: (run: Model) => (index: number) => number): Measure["convert"] {
   const cache = new WeakMap<Amounts, Amounts>();
   return (bytes, run) => {

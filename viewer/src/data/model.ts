@@ -10,7 +10,7 @@ export const NONE = -1;
 /** The kind of a switch in `nodeKind`; 0 is an adapter, 2 a router. */
 export const SWITCH = 1;
 
-/** The first cause of the largest time of a link direction: `diagnosis.causes` of report.json. */
+/** The first cause of the most loaded link direction's time: an element of `diagnosis.causes` in report.json. */
 export interface FirstCause {
   cause: string;
   at: string[];
@@ -30,7 +30,7 @@ export interface Verdict {
   first_cause: FirstCause | null;
 }
 
-/** The header of one run: traffic on the fabric. */
+/** The part of the header that describes one run. */
 export interface RunHeader {
   name: string;
   coverage: { origin: string; rails: string | null; not_seen: string[]; modelled: string[]; notes: string[] };
@@ -41,7 +41,7 @@ export interface RunHeader {
   verdict?: Verdict;
   /** Names of regions that ranks visited, with or without traffic. */
   visit_regions?: string[];
-  /** Unix time of the first interval, in seconds; missing unless intervals have jobs instead of ranks. */
+  /** Unix time of the first interval, in seconds; only if intervals have jobs instead of ranks. */
   began_s?: number;
 }
 
@@ -81,7 +81,7 @@ export interface Flows {
   addressColumn: NumberArray;
   nodeTable: NumberArray;
   table: NumberArray;
-  /** Address of each rank on each rail. */
+  /** [rank][rail], the rank's address. */
   rankAddress: NumberArray;
   source: NumberArray;
   destination: NumberArray;
@@ -120,7 +120,7 @@ export interface InsideTimes {
   seconds: NumberArray;
 }
 
-/** The region in which each rank was at each time, as an index of `names`. In nested regions, the innermost counts. */
+/** Visits of ranks to regions; `region` is an index of `names`. In nested regions, a rank visits only the innermost. */
 export interface RegionVisits {
   rank: NumberArray;
   region: NumberArray;
@@ -151,13 +151,13 @@ export interface Model {
   endNode: NumberArray;
   endPort: NumberArray;
   linkGbps: NumberArray;
-  /** Node of each rank on each rail. */
+  /** [rank][rail], the rank's node. */
   rankNode: NumberArray;
   /** Job of each rank; negative for a rank that only other runs have. */
   rankJob: NumberArray;
-  /** Waiting, transfer and unsplit time of each rank, and the error of waiting, in seconds; null if not measured. */
+  /** [rank]: waiting, transfer and unsplit time, and the error of waiting, in seconds; null if not measured. */
   rankParts: NumberArray | null;
-  /** Flows; null if there are too many, or if the run has only port counters. Then `load` has the loads. */
+  /** If null (too many flows, or only port counters), `load` contains the loads. */
   flows: Flows | null;
   load: BigUint64Array | null;
   /** 1 for each link direction with a known load; null if all are known. */
@@ -165,7 +165,7 @@ export interface Model {
   intervals: Intervals | null;
   attributes: Attribute[];
   grid: RankGrid | null;
-  /** x, y and z of each node in space; null if nodes have no positions in space. */
+  /** [node]: x, y and z in the three-dimensional picture; null if nodes have no such positions. */
   space: NumberArray | null;
   /** The group of each switch of a dragonfly, -1 for other nodes; null for other networks. */
   nodeGroup: NumberArray | null;

@@ -26,7 +26,7 @@ export function findPairRoutes(
   return findHostAddresses(model, flows, keys, from, to).map((addresses) => router.route(...addresses));
 }
 
-/** Return the addresses of two hosts on each rail, preferably the addresses of a flow between the hosts. */
+/** For each rail, return the addresses of two hosts: if a flow joins the hosts, the flow's addresses. */
 function findHostAddresses(
   { nodeHost, nodeRail, header }: Model,
   flows: Flows,

@@ -14,10 +14,10 @@ export interface Pairs {
   compare: (one: number, other: number) => number;
 }
 
-/** Largest number of cells of a direct lookup table; if there are more possible pairs, a hash table is used. */
+/** Maximum number of possible pairs for a direct lookup table; above this, use a hash table. */
 const DIRECT = 1 << 24;
 
-/** Number the pairs (`source[flow]`, `destination[flow]`): indices below `endpoints`, or negative if unknown. */
+/** Number the pairs (`source[flow]`, `destination[flow]`). Indices are below `endpoints`; negative if unknown. */
 export function numberPairs(source: ArrayLike<number>, destination: ArrayLike<number>, endpoints: number): Pairs {
   const flows = source.length;
   const of = new Int32Array(flows).fill(NO_PAIR);

@@ -6,13 +6,13 @@ import type { Amounts } from "./amounts";
 export interface Ranking {
   /** Indices of the largest amounts, in descending order. */
   first: number[];
-  /** The number of amounts above 0, and the smallest and the largest amount above 0. */
+  /** Of all amounts above 0: their number, the smallest and the largest. */
   used: number;
   least: number;
   most: number;
 }
 
-/** Order by time, which is amount / `rate`. If times are equal, the index with the smaller `precedence` comes first. */
+/** Order by time (amount / `rate`); at equal times, by ascending `precedence`. */
 export interface TimeOrder {
   rate: (index: number) => number;
   precedence: (index: number) => number;

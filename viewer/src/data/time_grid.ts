@@ -15,7 +15,7 @@ export interface CellRegions {
   order: number[];
 }
 
-/** A grid with a row for one rank or several consecutive ranks, and a column for each bin of equal length. */
+/** A grid whose rows are ranks, or groups of consecutive ranks, and whose columns are time bins of equal length. */
 export class TimeGrid {
   readonly rows: number;
   readonly ranksInRow: number;
@@ -23,7 +23,7 @@ export class TimeGrid {
   readonly bytes = lazy(() => this.sum(this.intervals, this.intervals.bytes));
   /** Share of each cell's time that is inside MPI calls; null if not recorded. */
   readonly insideParts = lazy(() => this.findInsideParts());
-  /** The region in which the ranks of each cell spent the most time; null if no visits were recorded. */
+  /** For each cell, the region in which its ranks spent the most time; null if no visits were recorded. */
   readonly regions = lazy(() => this.findRegions());
 
   constructor(

@@ -4,7 +4,7 @@
 import type { NumberArray } from "./arrays";
 import type { Flows, Intervals } from "./model";
 
-/** The groups of peers in a job: groups of `size` successive ranks, from the job's first rank on. */
+/** Divides a job's ranks, from `firstRank` on, into groups of `size` successive ranks: the groups of peers. */
 interface Grouping {
   firstRank: number;
   size: number;
@@ -17,7 +17,7 @@ export class Timeline {
   private readonly groups: number;
   private readonly ranks: number;
 
-  /** `jobOf` is the job of each rank. For intervals of jobs, `jobOf` maps each job to itself. */
+  /** `jobOf`: [rank], the rank's job; if intervals have jobs instead of ranks, [job], the job itself. */
   constructor(
     readonly intervals: Intervals,
     readonly jobOf: NumberArray,
@@ -63,7 +63,7 @@ export class Timeline {
     return sums;
   }
 
-  /** Return the share of each bin's time inside MPI calls, if `isIncluded` accepts the rank; null if not recorded. */
+  /** For each bin, return the share of time in MPI calls, for accepted ranks (`isIncluded`); null if not recorded. */
   insideParts(count: number, isIncluded: (rank: number) => boolean): Float64Array | null {
     const { inside } = this.intervals;
     if (!inside) return null;
@@ -82,7 +82,7 @@ export class Timeline {
     return parts.map((part) => Math.min(1, part / (width * ranks.size || 1)));
   }
 
-  /** Return the share (0 to 1) of each flow that was sent in a time range, from the pair's intervals. */
+  /** For each flow, estimate the share (0 to 1) that was sent in a time range, by the intervals of the flow's pair. */
   parts(flows: Flows, from: number, to: number): Float64Array {
     const within = new Float64Array(this.ranks * this.groups);
     const total = new Float64Array(this.ranks * this.groups);
@@ -116,7 +116,7 @@ export class Timeline {
   }
 }
 
-/** Return the share of an interval within a time range; for an interval of no length, 1 if it is within, else 0. */
+/** Return the share of an interval that is within a time range; for an empty interval, 1 if it is within, else 0. */
 export function overlap(begin: number, end: number, from: number, to: number, closed: boolean): number {
   if (end <= begin) return begin >= from && (begin < to || (closed && begin <= to)) ? 1 : 0;
   return Math.max(0, Math.min(end, to) - Math.max(begin, from)) / (end - begin);

@@ -19,7 +19,7 @@ export interface EndpointColumn {
   cell(which: number): HTMLElement;
 }
 
-/** Ranks or hosts: how they are selected, summed and named. */
+/** How a list selects, sums and names ranks or hosts. */
 export interface EndpointKind {
   /** The member of the state that contains the selected ranks or hosts. */
   part: "ranks" | "hosts";
@@ -98,7 +98,7 @@ export class EndpointListPanel implements Panel {
   ): { listed: number[]; found: number } {
     if (order === "sent" || order === "received") {
       const { first, used } = rankLargest(sums[order], MOST, (one, other) => one - other, fits);
-      // Then list the endpoints without bytes in this direction.
+      // After these, list the endpoints that have bytes only in the opposite direction.
       const other = sums[order === "sent" ? "received" : "sent"];
       const rest = rankLargest(
         other,

@@ -22,7 +22,7 @@ export class PairMatrix {
   private readonly cells: number;
   private sums = new Float64Array(0);
   private counts = new Uint32Array(0);
-  /** The pair with most bytes in each cell. */
+  /** [cell], the cell's pair with most bytes. */
   private largest = new Int32Array(0);
   private cursor: [number, number] = [0, 0];
   private encoding: Encoding | null = null;

@@ -11,7 +11,7 @@ const LABELS = 12;
 type Range = [number, number];
 
 export interface TimeRowsEvents {
-  /** Called when the user has selected rows or a range of the time (0 to 1). */
+  /** Called when the user has selected rows, or a time range as shares (0 to 1) of the whole time. */
   choose(time: Range | null, rows: Range | null): void;
   describe(row: number, part: number): string;
 }

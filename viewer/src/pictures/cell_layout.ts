@@ -6,12 +6,12 @@ import { railLetter } from "../text/names";
 
 const WIDTH = 1000;
 const HEIGHT = 560;
-/** Blocks with more columns than this are folded to several lines. */
+/** Maximum number of columns in a line; a block with more columns has several lines. */
 const FOLD = 1000;
 /** Height for the name of a block. */
 export const NAME_HEIGHT = 22;
 const TALLEST = 26;
-/** Cells are at most as wide as in a block with this number of columns. */
+/** The number of columns that limits the width of cells: blocks with fewer columns do not get wider cells. */
 const FEWEST_COLUMNS = 24;
 
 export interface CellBlock {
@@ -39,7 +39,7 @@ interface CellGroup {
 export class CellLayout {
   readonly width = WIDTH;
   readonly height = HEIGHT;
-  /** Left edge, top edge and width of the cell of each link direction. */
+  /** [link direction]: its cell's left edge, top edge and width. */
   readonly x: Float32Array;
   readonly y: Float32Array;
   readonly cellWidth: Float32Array;
@@ -104,8 +104,8 @@ function groupEnds(model: Model): CellGroup[] {
 }
 
 /**
- * Return the link directions of each column. A column has the links of a leaf switch to hosts, or of a switch to
- * higher switches. Within a level, a column has the links on which a node transmits.
+ * Return the link directions of each column. A column contains a leaf switch's links to hosts, a switch's links to
+ * higher switches, or, within a level, the links on which a node transmits.
  */
 function sortIntoColumns(model: Model, { low, direction, ends }: CellGroup): number[][] {
   const { endNode, endPort, nodeLevel, nodeX } = model;

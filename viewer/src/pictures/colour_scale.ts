@@ -3,7 +3,7 @@
 
 import { STEPS } from "./palette";
 
-/** Maps amounts to positions on a scale and to colours, and back. */
+/** Maps amounts to positions on a scale and to colours, and positions to amounts. */
 export interface ColourScale {
   /** The smallest and the largest magnitude other than 0. */
   readonly least: number;
@@ -17,7 +17,7 @@ export interface ColourScale {
   amount(part: number): number;
   /** Return the index of an amount's colour. */
   step(amount: number): number;
-  /** Return how much a colour, given by its index, is emphasised, from 0 to 1. */
+  /** Return the emphasis (0 to 1) of the colour with index `step`. */
   weight(step: number): number;
 }
 

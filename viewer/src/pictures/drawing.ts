@@ -23,7 +23,7 @@ export interface Drawing {
   readonly width: number;
   readonly height: number;
   paint(context: DrawingContext, encoding: Encoding, view: ViewTransform, width: number, height: number): void;
-  /** Return the node, link direction or stub within `reach` of a point, in units of the picture. */
+  /** Return the node, link direction or stub at most `reach` from a point. All lengths are in units of the picture. */
   find(encoding: Encoding, x: number, y: number, reach: number): Hit;
   extentOfEnd(end: number): Extent;
   /** Return the position of a node; undefined if the picture shows no nodes. */

@@ -12,7 +12,7 @@ import { ChangeScale, type ColourScale, LoadScale } from "./colour_scale";
 import { type AlikeLinks, eachAlone, groupAlike, orderByAmount, orderByTime, RANKED, rankLinks } from "./link_ranking";
 import { STEPS, type Theme } from "./palette";
 
-/** Special values in `Encoding.steps`: not drawn; drawn as a link direction without load. */
+/** Special values in `Encoding.steps`: `HIDDEN` is not drawn; `IDLE` is drawn as a link direction without load. */
 export const HIDDEN = 255;
 export const IDLE = 0;
 
@@ -20,16 +20,16 @@ export interface Encoding {
   state: State;
   theme: Theme;
   run: Run;
-  /** For each link direction the bytes of the selection. If `isChange`, the change in units of `measure`. */
+  /** [link direction], the selection's bytes; if `isChange`, the change in units of `measure`. */
   amounts: Amounts;
   /** Measure and scale of the colours, and the selected range of the scale. */
   measure: Measure;
   isChange: boolean;
-  /** For each link direction `HIDDEN`, `IDLE` or 1 + the index of its colour. */
+  /** [link direction], `HIDDEN`, `IDLE` or 1 + the index of the colour. */
   steps: Uint8Array;
   ramp: string[];
   scale: ColourScale;
-  /** Emphasis of each link direction, 0 to `STEPS` - 1: by time at line rate / longest time, or by `value`. */
+  /** [link direction], emphasis from 0 to `STEPS` - 1: by time at line rate / longest time, or by `value`. */
   emphasis: Uint8Array;
   /** The property by which links are coloured; null if they are coloured by `amounts`. */
   value: LinkValue | null;
@@ -37,7 +37,7 @@ export interface Encoding {
   ranking: Ranking;
   /** The first groups of link directions with about equal load. Lists name the groups, and pictures number them. */
   groups: AlikeLinks[];
-  /** Link directions without traffic that are on routes of the selected pair, such as its route on another rail. */
+  /** Link directions on the selected pair's routes that carry no traffic, such as on another rail. */
   unusedRoutes: number[];
 }
 
@@ -139,7 +139,7 @@ function rankValues({ value }: LinkValue, steps: Uint8Array): Ranking {
   return { first: ranked.slice(0, RANKED), used: ranked.length, least, most };
 }
 
-/** Encode the change between two runs. A link direction with an unknown load is drawn like one without load. */
+/** Encode the change between two runs. A link direction with an unknown load is drawn as if it had no load. */
 export function encodeChanges(
   run: Run,
   state: State,
@@ -214,7 +214,7 @@ function rangeOfAmounts(all: Amounts[], steps: Uint8Array): [number, number] {
   return [most ? least : 0, most];
 }
 
-/** Return each amount's time at line rate, scaled: the longest time of `amounts` and `others` is `STEPS` - 1. */
+/** Return times at line rate, in units in which the longest time of `amounts` and `others` is `STEPS` - 1. */
 function emphasiseTimes(
   model: Model,
   measure: Measure,
@@ -247,7 +247,7 @@ export function selectsEndpoints({ ranks, hosts, source, destination, from, to, 
 }
 
 /**
- * Return the link direction that gives a half link its colour. If changes are shown, or if `selectsEndpoints` returns
+ * Return the link direction whose colour a half link has. If changes are shown, or if `selectsEndpoints` returns
  * true, each half has its own colour. Otherwise both halves have the colour of the busier direction.
  */
 export function colouringEnd({ steps, emphasis, isChange, state }: Encoding, end: number): number {

@@ -6,7 +6,7 @@ import { formatCount } from "../format";
 import { type BlockTree, findIdleGroups, growBlocks } from "./idle_groups";
 import { separate } from "./row_spacing";
 
-/** Groups are folded if there are more columns than `FEW_COLUMNS`, and at most `MOST_KEPT` of the width remains. */
+/** Fold groups if there are more columns than `FEW_COLUMNS`, and folding leaves at most `MOST_KEPT` of the width. */
 const FEW_COLUMNS = 64;
 const MOST_KEPT = 2 / 3;
 /** Gap between hosts of different leaf switches, and between switches, in columns. */
@@ -114,7 +114,7 @@ export function foldIdle(model: Model, used: Uint8Array, open: readonly number[]
   return { stubs, stubOf, x, y: flattenRails(model, railStubs), links };
 }
 
-/** Move the switches and stubs of a row apart if a stub covers another item. */
+/** In each row with stubs, move switches and stubs apart, so that no stub covers another item. */
 function clearStubs(model: Model, stubs: readonly Stub[], stubOf: Int32Array, x: Float64Array, width: number): void {
   const rows = new Map<number, { nodes: number[]; columns: number }[]>();
   for (const { isSwitch, label, nodes, columns } of stubs)
@@ -158,7 +158,7 @@ function makeRailStub({ nodes, nodeRail, nodeLevel }: Model, rail: number): Stub
   return { group: own[0], nodes: own, isSwitch: true, columns, hosts: 0, switches: own.length, noun: "host", label };
 }
 
-/** Return y of each node. The row next to the hosts replaces all rows of a rail without traffic. */
+/** Return y of each node. All switches of a rail without traffic get the row next to the hosts. */
 function flattenRails({ nodeY }: Model, stubs: readonly Stub[]): ArrayLike<number> {
   const y = Float64Array.from(nodeY);
   for (const { nodes } of stubs) {
@@ -186,7 +186,7 @@ function placeColumns(model: Model, { column, columnX, host, block }: BlockTree,
       if (column[node] >= 0) share[column[node]] = stubWidth(columns) / columns;
     }
   }
-  // Blocks with many switches above few columns are widened, from the leaves up.
+  // From the leaves up, widen blocks whose columns are too narrow for their switches.
   for (let level = 1; level < block.length - 1; level++) {
     const own = block[level];
     const [width, above, below] = Array.from({ length: 3 }, () => new Float64Array(model.nodes));
@@ -241,7 +241,7 @@ function makeStubs(model: Model, { column }: BlockTree, group: number[]): Stub[]
   }));
 }
 
-/** Return the range of x of each block with hosts, for each level. */
+/** For each level, return the range of x of each block with hosts. */
 function findStretches({ host, block }: BlockTree, { left, right }: Columns): Map<number, [number, number]>[] {
   return block.map((own) => {
     const stretches = new Map<number, [number, number]>();

@@ -14,7 +14,7 @@ const BULGE = 0.5;
 const WIDEST_TURN = 1.1;
 
 interface Ring {
-  /** The switches of each group; groups and switches are in their order around the ring. */
+  /** [group][switch], in the order around the ring. */
   groups: number[][];
   /** Width / height of a unit of the ring. */
   stretch: number;

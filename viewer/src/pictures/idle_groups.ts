@@ -7,7 +7,7 @@ import type { Model } from "../data/model";
 /** Smallest number of adjacent hosts or switches that become a stub. */
 const FEWEST = 4;
 
-/** For each level the blocks: sets of hosts and switches that links up to this level connect. */
+/** The blocks of each level: sets of hosts and switches that are connected by links below or up to the level. */
 export interface BlockTree {
   /** The column of each host, -1 for a switch. A host's adapters on two rails share a column. */
   readonly column: Int32Array;
@@ -16,8 +16,8 @@ export interface BlockTree {
   /** A host of each column. */
   readonly host: Int32Array;
   /**
-   * The block of each node, [level][node]; in the last entry, links within the highest level join blocks too. Hosts of
-   * one column share a block.
+   * [level][node], the node's block; in the last element, links within the highest level join blocks too. Hosts of a
+   * column share a block.
    */
   readonly block: Int32Array[];
 }
@@ -46,8 +46,8 @@ export function growBlocks({ nodes, links, nodeX, nodeLevel, endNode }: Model): 
   for (const node of hosts)
     if (host[column[node]] < 0) host[column[node]] = node;
     else join(host[column[node]], node);
-  // A level's blocks are joined by the links from lower levels. Links within a level join only the blocks of the next
-  // level, because links within the top level of a Dragonfly+ join different groups.
+  // Links from lower levels join a level's blocks. Links within a level join only the blocks of the next level, because
+  // in a Dragonfly+, links within the top level join different groups.
   const linksUpTo: number[][] = [];
   for (let link = 0; link < links; link++) {
     const [one, other] = [nodeLevel[endNode[2 * link]], nodeLevel[endNode[2 * link + 1]]];

@@ -15,7 +15,7 @@ import { locateMarks, MARK_SIZE, markedEnds, paintMarkedLinks, paintMarks, type 
 import { findStub, paintStubs } from "./stubs";
 import type { ViewTransform } from "./view_transform";
 
-/** Line width * square root of the number of lines. */
+/** Line width = `TOTAL_WIDTH` / square root of the number of lines, within limits. */
 const TOTAL_WIDTH = 26;
 const THINNEST = 0.6;
 /** Largest width of a line. */
@@ -24,7 +24,7 @@ const THICKEST = 7;
 const EMPHASIS = 150;
 const MOST_ARROWS = 1500;
 const ARROW = 5;
-/** Side of the squares, in pixels, that contain at most one arrow for each direction. */
+/** Side, in pixels, of squares; each square contains at most one arrow for each direction. */
 const APART = 14;
 /** Half the side of the name-free square around a node; largest number of names if nodes have no levels. */
 const NODE = 5;

@@ -137,7 +137,7 @@ function spreadBundles(model: Model): (link: number) => [number, number] {
 
 /** Largest number of rail letters that fit next to a row. */
 const MOST_LETTERS = 2;
-/** Smallest length of a level's name that leaves no space for the word "level", in letters. */
+/** A level's name of at least this number of letters leaves no space for the word "level". */
 const LONG = 3;
 
 /** Name each row by its level, and by its rails' letters if there are several rails. */
