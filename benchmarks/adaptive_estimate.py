@@ -45,7 +45,7 @@ Flow = tuple[int, int, float]
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Errors of the estimate in one case: of the largest load, and of loads of links between switches.
+    """Errors of the estimated link loads in one case.
 
     Attributes:
         name: fabric and traffic.
@@ -101,7 +101,7 @@ def patterns(hosts: int, seed: int) -> Iterator[tuple[str, list[Flow]]]:
 def compare(name: str, subnet: Subnet, flows: list[Flow]) -> Errors | None:
     """Simulate flows with two seeds. Return the errors of the estimate against the mean of both simulations.
 
-    Return None if packets deadlock: shortest paths around missing cables can lead down and up again.
+    Return None if packets deadlock: around a missing cable, a shortest path can lead down and up again.
     """
     network = index_network(subnet, Hardware())
     unit = _UNIT if len(flows) < _FEW_FLOWS else _UNIT // 8

@@ -19,7 +19,7 @@ from ibprof_lab.topology.infer.pair_delays import PairDelays
 from ibprof_testing.samples.topologies import SHAPES, Made, Matrix, disturb, tree
 
 SECONDS_OF_A_DIRECTION, SECONDS_OF_A_BARRIER = (11 + 1.5) * 1e-3, 3e-4
-"""Estimated seconds in `ibprof-latency measure` for a direction of a pair, and for the barrier after a round.
+"""Estimated seconds of `ibprof-latency measure`: to measure a pair in one direction, and for a round's barrier.
 
 Each direction takes 11 batches of 1 ms, after 1.5 ms to find the batch length. Without `--few-pairs`, pairs are
 measured in both directions; with `--few-pairs`, in one direction.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a sample of a study's `--full` simulations, stratified by estimated time; estimate the time of all.
+"""Estimate the processor time of a study's `--full` simulations from a sample, stratified by estimated time.
 
 Run it where ibprof is installed. FOLDER keeps finished simulations, so a stopped program can continue:
 
     python benchmarks/full_cost.py -o FOLDER [--seed N] [--workers N]
 
-Seconds are processor time. A stratum's time is the estimated time, times (measured / estimated seconds) of the sample:
-a ratio estimator (W. G. Cochran, Sampling Techniques, 1977, chapter 6). The estimator's standard error follows from the
-deviations from this ratio, with the correction for a finite number of simulations.
+A stratum's time is its estimated time, multiplied by (measured / estimated time) of its sample: a ratio estimator (W.
+G. Cochran, Sampling Techniques, 1977, chapter 6). The standard error follows from the simulations' deviations from this
+ratio, with the finite-population correction.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
 python benchmarks/hpl_published.py
 
-The program prints two tables. The first has a row for each system. `data/hpl_published.csv` has R_peak, R_max and N_max
-of the TOP500 lists, the number of nodes, and the data rate of a node's link. Each node counts as one process. The
+The program prints two tables. The first table has a row for each system. `data/hpl_published.csv` has R_peak, R_max and
+N_max of the TOP500 lists, the number of nodes, and the data rate of a node's link. Each node counts as one process. The
 systems' makers published the data rates. The column `source` names a publication of R_max. Unpublished values are
 assumed: a grid as square as possible, blocks of 192, a latency of 2 us, and 80% to 97% of the peak in matrix products.
 A run's duration is 2/3 N_max^3 / R_max. The systems' operators also published durations.
@@ -72,7 +72,7 @@ def _read_run(row: dict[str, str]) -> HplRun:
 
 
 def _exceed(row: dict[str, str], is_shared: bool, rate: float) -> float:
-    """Return predicted performance / published performance - 1 for a row."""
+    """Return a row's (predicted performance) / (published performance) - 1."""
     run = _read_run(row)
     sharing = NodeSharing(int(row["share"]), OF_BUS * float(row["memory_bus_bytes_per_s"])) if is_shared else None
     times = time_hpl(run, rate, float(row["latency_s"]), float(row["link_bytes_per_s"]), sharing)

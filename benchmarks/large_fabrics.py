@@ -3,8 +3,8 @@
 
 python benchmarks/large_fabrics.py [--only all|job|clusters|rails|bombs] [--dumps FOLDER] [--hosts N] [--commit COMMIT]
 
-The fabrics are synthetic. `all` has 46,656 hosts, each with 6 random peers. `job` has 11,664 hosts and a job of 512
-ranks whose bottleneck is the network. `--dumps` adds the same job on a folder of dumps, read without a cache of tables.
+The fabrics are synthetic. `all` has 46,656 hosts, each with 6 random peers. `job` has 11,664 hosts and 512 ranks; the
+network is the job's bottleneck. `--dumps` adds the same job on the fabric in FOLDER, without a cache of tables.
 `clusters` has two fabrics of GPU hosts, with 4,096 and 32,768 adapters. `rails` compares this version with an older
 version, on 8 rails of 4 planes. In `clusters` and `rails`, half of the hosts exchange all-to-all in groups of 8. The
 other hosts form rings on each rail. The exit status is 1 if time or memory exceeds a limit.
@@ -49,7 +49,7 @@ EXPERTS = 8
 COMMIT = "0ba4adf2"
 RATIO = 0.5
 UNCOMPARED = {"coverage", "verdict", "reproduce"}
-"""Parts of a report that differ between versions, or contain names of files: these are not compared."""
+"""Parts of a report that are not compared, because they differ between versions or contain names of files."""
 
 ROOT = Path(__file__).parents[1]
 DEMO = Path(ibprof_converter.__file__).parent / "data" / "demo-fabric" / "opensm-subnet.lst"
@@ -131,7 +131,7 @@ def measure_clusters(folder: Path) -> bool:
 
 
 def compare_rails(folder: Path, hosts: int, commit: str) -> bool:
-    """Compare reports of two versions on rails of four planes; return whether time and memory are within `RATIO`."""
+    """Compare two versions on rails of four planes; return whether new / old time and memory are <= `RATIO`."""
     lists = [write_rail(folder, hosts, rail) for rail in range(RAILS)]
     source, rail, destination, _, amount = list_flows(hosts, across=False)
     parts = [(source + 1, destination + 1, amount // PLANES, rail * PLANES + plane) for plane in range(PLANES)]

@@ -126,7 +126,7 @@ def time_stages(arguments: list[str], runs: int) -> dict[str, float]:
 
 
 def show_crossings() -> None:
-    """Count crossings in the layout and in breadth-first order, of all links and of the links within pods."""
+    """Count the crossings of all links, and of links within pods, in the layout and in breadth-first order."""
     print(f"{'':34} {'layout':>9} {'crossings':>10} {'by search':>10} {'in pods':>9} {'by search':>10}")
     for name in TREES:
         fabric = read_subnet(name).fabric

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure time and memory of merging recordings of many ranks with samples, compared with recordings without samples.
+"""Measure time and memory of merging many ranks' recordings, with and without samples.
 
 Run it from a checkout, with ibprof installed. 4,096 ranks take 1 GB in the folder:
 

@@ -85,7 +85,7 @@ def _cell(score: PlacementScore, seconds: float | None = None) -> str:
 
 
 def _ratio(found: PlacementScore, best: PlacementScore) -> tuple[float, str]:
-    """Return found / best for the first of three values in which the scores differ, and this value's name."""
+    """Return found / best for the first value that differs between the scores, and the name of this value."""
     if found.bottleneck_seconds != best.bottleneck_seconds:
         return found.bottleneck_seconds / best.bottleneck_seconds, "all"
     if found.max_seconds != best.max_seconds and best.max_seconds:

@@ -17,8 +17,9 @@ Integers = npt.NDArray[np.int64]
 
 
 class RankGraph:
-    """A graph of ranks. Entries first[rank] to first[rank + 1] - 1 are a rank's neighbours (`other`) and weights.
+    """A graph of ranks.
 
+    Entries first[rank] to first[rank + 1] - 1 of `other` and `weight` are a rank's neighbours and their weights.
     Weights are integers, proportional to bytes.
     """
 
@@ -58,7 +59,7 @@ def repair(part: Integers, sizes: Sequence[int]) -> Integers:
 
 
 def as_slots(part: Integers, size: int) -> SlotOfRank:
-    """Return the slot of each rank. Part k gets the `size` slots from k * size on."""
+    """Return the slot of each rank. Part k gets slots k * size to (k + 1) * size - 1."""
     order = np.argsort(part, kind="stable")
     slot = np.empty(len(part), np.uint32)
     slot[order] = np.arange(len(part)) // size * size + np.arange(len(part)) % size

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time and stress of computing an inferred topology's positions in space, in the modes `fast` and `paper`.
+"""Measure time and stress of an inferred topology's three-dimensional positions, in the modes `fast` and `paper`.
 
 Run it from a checkout, with ibprof installed:
 
@@ -55,7 +55,7 @@ def make_torus(*extents: int) -> InferredTopology:
 
 
 def make_complete(hosts: int) -> InferredTopology:
-    """Return a complete graph, as in the published method. Each edge has one of three lengths, with errors of 5%."""
+    """Return a complete graph, as in the published method. Each edge has one of three lengths, with 5% error."""
     a, b = np.triu_indices(hosts, 1)
     level = 2e-6 + 2e-6 * (a // 20 != b // 20) + 2e-6 * (a // 100 != b // 100)
     errors = np.exp(0.05 * np.random.default_rng(1).standard_normal(len(a)))

@@ -5,9 +5,9 @@ Run it from a checkout, with ibprof installed:
 
     python benchmarks/simulation.py [--hops N] [--hosts N] [--baseline LIBRARY]
 
-The result is the engine's processor time per packet-hop, on one core. Each simulated slice of 50 µs counts with the
-shortest time of all runs. --baseline names libibprof_kernels.so of another build with the same interface. In this
-case, each simulation runs with both libraries in turn, and all bits of results must be equal.
+The result is the engine's processor time per packet-hop, on one core. For each simulated slice of 50 µs, the shortest
+time of all runs counts. --baseline names libibprof_kernels.so of another build with the same interface. In this case,
+each simulation runs with both libraries in turn, and all bits of results must be equal.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@
     python benchmarks/site.py --days 100 --folder /scratch    # 1 million jobs of 100 links
 
 Jobs are synthetic (`ibprof-site demo`). `ibprof-site ingest` reads files with a line of JSON for each job, as jobs
-write them. SQLite gets parsed rows, so SQLite's time does not include parsing. Every question runs in a new process.
-The program prints the largest memory of this process. The engines' answers must be equal, except to the question
-`load`.
+write them. SQLite gets parsed rows, so SQLite's time does not include parsing. Every question runs in a new process,
+whose largest memory is printed. The engines' answers must be equal, except to the question `load`.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ LINKS = 100
 TOP = 20
 DATABASE = "jobs.sqlite"
 AHEAD = 4
-"""Maximum lead in days: of making lines over storing lines, and of storing lines over inserting rows."""
+"""Days by which each process may be ahead of the next process: make lines, store lines, insert rows."""
 
 Spent = tuple[float, float]
 """Wall and CPU seconds."""

@@ -3,8 +3,8 @@
 
 Run it where ibprof is installed:  python benchmarks/skipped_hops.py [--rounds N] [--cells N]
 
-Each row is a pair of jobs on 1,296 hosts. The pair runs with and without skipping in turn. The shortest time of N
-rounds counts.
+Each row of the printed table is for a pair of jobs on 1,296 hosts. The pair runs with and without skipping in turn. The
+shortest time of N rounds counts.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare run times, predicted by `ibprof-scaling predict` from profiles, with runs on other numbers of ranks.
+"""Compare run times that `ibprof-scaling predict` predicts with measured times, on other numbers of ranks.
 
 python benchmarks/split_prediction.py -o FOLDER [--kinds KIND,...]    (as root, for real-time priority)
 
@@ -33,7 +33,7 @@ ROUNDS = 10
 _TIMEOUT = 180
 
 Held = tuple[bool, float, float]
-"""True if the run is inside the interval; upper / lower end of the interval; and relative error of the prediction."""
+"""True if the run's time is in the predicted interval; the interval's upper / lower end; the relative error."""
 
 
 def record(program: Path, kind: str, scaling: str, ranks: int, folder: Path) -> RunParts:

@@ -179,7 +179,7 @@ def time_command(name: str, lst: Path) -> None:
 
 
 def time_reading(subnet: Subnet, folder: Path, runs: int) -> None:
-    """Measure the time of reading a dump of half a gigabyte, without and with a cache, and of the command."""
+    """Measure the times of reading a dump of half a gigabyte and of `ibprof-layout`, each without and with a cache."""
     lst, fdbs = folder / "opensm-subnet.lst", folder / "opensm.fdbs"
     write_lst(subnet, lst)
     write_fdbs(subnet, fdbs)

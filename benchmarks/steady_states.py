@@ -3,9 +3,9 @@
 
 Run it where ibprof is installed:  python benchmarks/steady_states.py [--seeds N] [--cells N]
 
-A row is a pair of jobs on a fat-tree of 64 hosts with 8 servers. One job is measured, twice. Both measurements leave
-out the first 50 messages of each client. The first measurement takes the next 1,000 messages of each client. The second
-measurement ends when the mean is steady.
+Each row of the printed table is for a pair of jobs on a fat-tree of 64 hosts with 8 servers. One job is measured,
+twice. Both measurements leave out the first 50 messages of each client. The first measurement takes the next 1,000
+messages of each client. The second measurement ends when the mean is steady.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def show_recovery(
         for name in methods:
             cells = []
             for noise in DIRECT_NOISES if made.is_direct else NOISES:
-                # Without noise, all samples have the same matrix: one is enough.
+                # Without noise, all samples have the same matrix: one sample is enough.
                 results: list[Outcome] = []
                 for seed in range(seeds if noise else 1):
                     key = (shape, hosts, name, noise, seed)
@@ -126,7 +126,7 @@ def append_log(path: Path | None, key: Draw, outcome: Outcome) -> None:
 
 
 def show_wrong(shapes: list[str], sizes: list[int], seeds: int) -> None:
-    """Print how often trees are recovered with 5% grossly wrong pairs, at once and after outlying pairs are remeasured.
+    """Print how often trees are recovered if 5% of the delays are grossly wrong: before and after a remeasurement.
 
     The noise of all delays is 5%. Outlying pairs are measured again in 3 rounds.
     """

@@ -8,9 +8,9 @@ leaf switches.
 
 Slurm 22.05 has no topology/block, so this program computes the block order. A block has the hosts of a leaf switch.
 Blocks are in the order of the tree, and hosts in the order of names (NVIDIA/topograph, at e2b62507,
-pkg/translate/topology.go). Block sizes double from the smallest (block.go, `getBlockSizes`). The job gets the smallest
-group of blocks with enough free hosts. Of groups of equal size, the job gets the group with the fewest free hosts. In
-the group, the job gets whole blocks where possible (Slurm's topology.conf, topology/block).
+pkg/translate/topology.go). Each block size is twice the next smaller size (block.go, `getBlockSizes`). The job gets the
+smallest group of blocks with enough free hosts. Of groups of equal size, the job gets the group with the fewest free
+hosts. In the group, the job gets whole blocks where possible (Slurm's topology.conf, topology/block).
 
 Run it as root from a checkout, with ibprof and Debian's slurmctld, slurmd, slurm-client and munge installed:
     python benchmarks/training_placement.py [--only NAME] [--time SECONDS] [--divide-groups]
@@ -52,9 +52,10 @@ FABRICS = {
     "three levels, 4:1": ["xgft:3:4,4,4:1,2,2"],
     "pods, 8 rails, 7:1": ["xgft:3:4,7,3:1,4,1"] * 8,
 }
-"""Fabrics of 64 hosts, the last of 84. In `two levels` and `three levels`, the eight ranks of a host share an adapter.
+"""Fabrics of 64 hosts; the last fabric has 84 hosts.
 
-The last fabric's oversubscription between pods is from Llama Team, "The Llama 3 Herd of Models", 2024, section 3.3.1.
+In `two levels` and `three levels`, the eight ranks of a host share an adapter. The last fabric's
+oversubscription between pods is from Llama Team, "The Llama 3 Herd of Models", 2024, section 3.3.1.
 """
 
 JOBS = {

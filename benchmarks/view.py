@@ -211,7 +211,7 @@ def make_files(folder: Path, names: Sequence[str]) -> dict[str, Path]:
 
 
 def in_space(folder: Path, fabric: str) -> tuple[str, str]:
-    """Write positions of nodes in space, each level on a circle; return the option of `ibprof-view` that reads them."""
+    """Write 3D positions of nodes, each level on a circle; return the option of `ibprof-view` that reads them."""
     nodes, places = folder / "nodes.csv", folder / "places.csv"
     layout.main([fabric, "pattern:shift:1:1", "-o", str(folder / "links.csv"), "--nodes", str(nodes)])
     with nodes.open(newline="") as file:

@@ -28,7 +28,7 @@ def find_cycles() -> Iterator[list[str]]:
 
 
 def find_unexplained() -> Iterator[str]:
-    """Yield the place of each import inside a function without an explaining comment, after or above the import."""
+    """Yield the place of each import inside a function, unless a comment after or above the import explains it."""
     for package, folder in PACKAGES.items():
         for path in sorted((folder / package).rglob("*.py")):
             text = path.read_text(encoding="utf-8")

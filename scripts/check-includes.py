@@ -62,7 +62,7 @@ def unpacked(folder: Path) -> set[str]:
 
 
 def includes() -> Iterator[Include]:
-    """Yield each include of one of csrc's own files as (file, line, included file)."""
+    """Yield each include of a file of csrc as (file, line, included file)."""
     for file in sources():
         others = unpacked(file.parent)
         for number, line in enumerate(file.read_text().splitlines(), 1):
@@ -87,7 +87,7 @@ def uses() -> Iterator[Include]:
 
 
 def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
-    """Return the position and the name of a file's room; position -1 without a room."""
+    """Return the position and the name of a file's room; the position is -1 if the file has no room."""
     name = file.relative_to(CSRC).as_posix()
     begins = (name, *(name[:end] for end, letter in enumerate(name) if letter in "/."))
     found = [(i, room) for i, rooms in enumerate(order) for room in rooms if room in begins]

@@ -80,7 +80,7 @@ MEMBERS = {
     6: FIFTH,
     7: FIFTH,
 }
-"""Version -> {NCCL's name of an event's member: name in csrc/nccl/profiler_abi.h}. Versions 5 to 7 are equal."""
+"""Version -> {NCCL's name of an event's member: name in csrc/nccl/profiler_abi.h}; equal for versions 5 to 7."""
 
 PROFILER = ("name", "init", "startEvent", "stopEvent", "recordEventState", "finalize")
 

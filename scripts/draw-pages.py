@@ -29,7 +29,7 @@ WIDTH, HEIGHT = 1280, 720
 COLOURS = 256
 
 FREQUENT = 24
-"""Number of most frequent colours, such as of panels, that the palette keeps exactly."""
+"""Number of colours that the palette keeps exactly: the most frequent colours, such as those of panels."""
 
 FAT_TREE = "xgft:2:8,12:1,6"
 SIDE = 8

@@ -71,7 +71,7 @@ def c_rooms(root: Path) -> nx.DiGraph:
 
 
 def draw_rooms(graph: nx.DiGraph, title: str, axes: Axes) -> None:
-    """Draw a graph, with parts that import nothing lowest and cycles in red."""
+    """Draw a graph. Parts that import nothing are at the bottom; arrows within a cycle are red."""
     condensed = nx.condensation(graph)
     heights: dict[int, int] = {}
     for part in reversed(list(nx.topological_sort(condensed))):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a manual page of each command from the command's parser, by `make man` or `make-man-pages.py FOLDER`."""
+"""Write each command's manual page from the command's parser: `make man` or `make-man-pages.py FOLDER`."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 
     scripts/measure-house.py [ibprof-report's arguments...]
 
-It prints the numbers of files and lines of the packages, and of modules that `ibprof-report --help` imports. It also
-prints (CPU time of this command) / (CPU time of `import numpy`). With arguments, it prints the numbers of files and
-functions that the report runs, and the same quotient for the report.
+It prints the packages' numbers of files and lines, and the number of modules that `ibprof-report --help` imports. It
+also prints (CPU time of this command) / (CPU time of `import numpy`). With arguments, it prints the numbers of files
+and functions that the report runs, and the same quotient for the report.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare ibprof with CODES on 1,296 hosts, message by message, in disputed cells of the study brown2018.
+"""Compare each message's latency in ibprof and CODES, in disputed cells of the study brown2018 (1,296 hosts).
 
 python benchmarks/codes/cells.py --codes BUILD -o FOLDER [--hours H] [--window MS] [--seed S] [CELL ...]
 
-BUILD is a build folder of CODES (github.com/codes-org/codes), made with CMake for MPICH. Both simulators get the same
-starts, destinations and pauses on CODES' own fat-tree, `codes:72,36`. A client's n-th messages in ibprof and CODES are
-compared if both began within the window. A stopped benchmark continues where it ended. If a time limit below H ended a
-cell, the cell is repeated. The program prints a row for each job of a cell.
+BUILD is a build folder of CODES (github.com/codes-org/codes), made with CMake for MPICH. Both simulate the same
+messages (start times, destinations, pauses) on CODES' own fat-tree, `codes:72,36`. Messages are compared if they have
+the same client and number, and start within the window in both simulators. A stopped benchmark continues where it
+ended. A cell is repeated if it reached a time limit below H. The program prints a row for each job of a cell.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ STOPPED = 9
 """Exit status if the time limit ended the simulation with CODES."""
 
 BEGIN, BEYOND = 0.2, 0.25
-"""Fractions of the window's length: a first part without measured messages, and the time simulated after the window."""
+"""Parts of the simulation without compared messages, as fractions of the window: at its beginning, and after it."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """A job: size of a message, ns from a message's completion to the next start, fraction of the compute hosts."""
+    """A job: bytes of a message, ns from a message's end to the next start, fraction of the compute hosts."""
 
     bytes: int
     interval_ns: float
@@ -99,7 +99,7 @@ class Given:
 
 
 def make_messages(cell: Disputed, seed: int, window_ns: float) -> list[Given]:
-    """Draw the messages of each client. A job draws the same messages alone and next to another job."""
+    """Draw the messages of each client. A job's messages do not depend on the other job."""
     loads = {IO: cell.io, MPI: cell.mpi}
     shares = {name: load.share if load else 0.5 for name, load in loads.items()}
     if cell.io and not cell.mpi:
@@ -239,7 +239,7 @@ PARAMS
 
 
 def _may_go_on(done: Path, hours: float) -> bool:
-    """Return whether a time limit ended the run, and the present limit is higher than that limit."""
+    """Return whether the earlier run reached its time limit, and the new limit is higher."""
     _, came, had = done.read_text().split()
     return came == "0" and hours > float(had)
 

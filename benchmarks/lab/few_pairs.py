@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure delays of few pairs and of all pairs of hosts in network namespaces; compare topologies and times.
+"""Measure delays of all pairs of hosts and of few pairs in network namespaces; compare inferred topologies and times.
 
 python benchmarks/lab/few_pairs.py [--leaves 4,4,4,4] -o FOLDER    (as root)
 
 --leaves lists the number of hosts of each leaf switch. One cable joins each leaf switch with the spine. `ibprof-latency
-measure` measures all pairs, then with `--few-pairs`, selected pairs. The program prints a row for each measurement.
+measure` measures all pairs; `ibprof-latency measure --few-pairs` then measures selected pairs. The program prints a row
+for each measurement.
 """
 
 from __future__ import annotations

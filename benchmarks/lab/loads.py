@@ -4,7 +4,7 @@
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 
 The program prints a row for each job: range of deviations over link directions, measured time, time at line rate, and
-simulated time. A deviation compares an interface's counter with `ibprof-layout`'s predicted load, including headers.
+simulated time. A deviation is (bytes by an interface's counter) / (predicted bytes with headers) - 1.
 """
 
 from __future__ import annotations

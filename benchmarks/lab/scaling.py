@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare predicted run times with runs of 2 to 32 ranks on a routed network of Linux namespaces.
+"""Compare predicted with measured run times of 2 to 32 ranks on a routed network of Linux namespaces.
 
 python benchmarks/lab/scaling.py -o FOLDER [--only KIND]    (as root)
 
@@ -31,7 +31,7 @@ from ibprof_testing.lab.routed_network import RoutedNetwork
 HOSTS = tuple(f"host{number:02d}" for number in range(1, 17))
 ROUNDS = 3
 REPEATS = 2
-"""Number of runs of each recorded case. Other work on the machine makes equal runs differ."""
+"""Number of runs of each recorded case. Times of equal runs differ, because the machine has other work."""
 
 REFUSED = 5
 """Exit status of `ibprof-scaling predict` if it refuses to predict beyond its range."""

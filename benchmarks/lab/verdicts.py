@@ -127,7 +127,7 @@ def runs_without_the_network() -> Iterator[VerdictRun]:
 
 
 def runs_by_links() -> Iterator[VerdictRun]:
-    """Yield runs that spend their time on links."""
+    """Yield runs whose time depends on links."""
     twice = HOSTS + HOSTS
     spread = HOSTS[::4] + HOSTS[1::4]
     for words in (("gather", "400000", "1"), ("neighbours", "600000", "2"), ("samplesort", "80000", "2")):
@@ -166,7 +166,7 @@ def runs_by_links() -> Iterator[VerdictRun]:
 
 
 def runs_of_mpich() -> Iterator[VerdictRun]:
-    """Yield runs with MPICH, of few ranks, because MPICH's waiting ranks do not yield cores."""
+    """Yield runs of few ranks with MPICH, because MPICH's waiting ranks do not yield cores."""
     for words in (("alltoall", "60000", "1"), ("samplesort", "60000", "1")):
         yield VerdictRun("switch-links", "crowded spine", ("lab_patterns", *words), HOSTS, ("routing",), mpi=MPICH)
     yield VerdictRun("not-mpi", "full", ("verdicts", "alone", "1.5"), HOSTS[:4], mpi=MPICH)
@@ -280,7 +280,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         output / f"run{number}",
                         mpirun=str(installed[run.mpi].program("mpirun")),
                         hydra=installed[run.mpi] if run.mpi == MPICH else None,
-                        # Two ranks have a processor each, and must not yield to other work of the machine.
+                        # Each of two ranks has a processor, and must not yield it to other programs.
                         parameters={"mpi_yield_when_idle": int(len(run.ranks_on) > 2)},
                         timeout=120,
                         variables={**installed[run.mpi].variables, **run.variables},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time that Python adds to a delay of `ibprof-latency measure`, compared with a loop in C.
+"""Measure the time that Python adds to a delay that `ibprof-latency measure` reports, compared with a loop in C.
 
 Run it on an idle machine, with ibprof and an MPI installed: python benchmarks/latency/run.py
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure time and instructions of calls between ranks, by call and size."""
+"""Measure time and instructions of MPI calls between ranks, by call and message size."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ CALLS = ("PingPong", "Window", "Barrier", "Bcast", "Gather", "Scatter", "Allgath
 SIZES = {"8 B": 8, "1 KiB": 1 << 10, "8 KiB": 1 << 13, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "8 MiB": 1 << 23}
 BATCHES = 30
 
-# The lower end of a ratio's interval must not exceed GOAL_SMALL, or from LARGE bytes on, GOAL_LARGE.
+# The lower end of a ratio's interval must be at most GOAL_SMALL; from LARGE bytes on, at most GOAL_LARGE.
 GOAL_SMALL, GOAL_LARGE, LARGE = 1.05, 1.02, 1 << 10
 
 # Cells with an interval wider than WIDTH are measured again, MORE_ROUNDS rounds at a time.
 WIDTH, MORE_ROUNDS = 0.02, 10
 
-# For counts of instructions: batches in a run, without the warm-up batch; calls in a batch of short and of long runs.
+# When instructions are counted: batches in a run after the warm-up batch; calls in a batch (short run, long run).
 BATCHES_COUNTED, CALLS_COUNTED = 10, (100, 1000)
 
 Cells = dict[str, float]

@@ -44,7 +44,7 @@ def show_interval(bench: Bench, rounds: int) -> None:
 
 
 def build_ends(bench: Bench) -> Path:
-    """Build ends.c as a program and as a library. Together, they measure the time in MPI_Finalize outside of MPI."""
+    """Build ends.c as a program and a library, which measure the time that MPI_Finalize spends outside of MPI."""
     library: Path = bench.folder / "libends.so"
     program: Path = bench.folder / "ends"
     compiler = [str(bench.mpi / "mpicc"), "-O2", str(HERE / "ends.c")]
@@ -55,11 +55,11 @@ def build_ends(bench: Bench) -> Path:
 
 
 def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
-    """Show the processor time that ranks spend in MPI_Finalize outside of MPI. Return whether the goal is met.
+    """Show the processor time that MPI_Finalize spends outside of MPI, over all ranks. Return whether the goal is met.
 
-    The time of a job is the sum of the ranks' times, divided by the number of used cores. The last line shows the
-    median rank's wall time from MPI_Finalize to the end of the process, without and with ibprof, and the median of the
-    rounds' differences. With more ranks than cores, other ranks run during most of this time.
+    The time of a job is the sum of the ranks' times, divided by the number of used cores. The last line shows wall
+    times from MPI_Finalize to the end of the process: the median rank's time without and with ibprof, and the median
+    difference over rounds. With more ranks than cores, other ranks run during most of this time.
     """
     program = build_ends(bench)
 

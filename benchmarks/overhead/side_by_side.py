@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare ibprof's timing of calls, and the cost of timing, with mpiP and with a timer of every call.
+"""Compare measured times and costs of ibprof, of mpiP, and of a timer of every call.
 
 Without PROGRAM, the output is the cost of a message (self-send of 8 bytes) with each variant, in alternating runs. With
-PROGRAM, both timers measure the program's time in MPI in the same run. The output is by operation; with --callers 1, by
-call site. The timer of every call reads the clock inside of ibprof's wrappers, and measures the time inside MPI. mpiP
-is preloaded before libibprof.so, so that mpiP's time includes ibprof's work. The last column is the difference between
-the timers per call, in ns. Run it where ibprof is installed:
+PROGRAM, ibprof and the other timer measure the program's time in MPI in the same run. The output is by operation; with
+--callers 1, by call site. The timer of every call reads the clock inside of ibprof's wrappers, and measures the time
+inside MPI. mpiP is preloaded before libibprof.so, so that mpiP's time includes ibprof's work. The last column is the
+difference of both times per call, in ns. Run it where ibprof is installed:
 
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so] [--rounds N] [--messages N]
     python benchmarks/overhead/side_by_side.py [--mpip libmpiP.so | --callers N] [--ranks N] -- PROGRAM [ARGUMENT...]
@@ -51,7 +51,7 @@ class Timed:
 
     Attributes:
         name: name of the call site; empty if only the address is known.
-        key: identifier of the call site that both timers know.
+        key: identifier of the call site, the same for both timers.
     """
 
     operation: str

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time that ibprof's verbs source adds to a post, with a mock provider without any work.
+"""Measure the time that ibprof's verbs source adds to a post, with a mock provider that does no work.
 
     python benchmarks/verbs/run.py [LIBIBPROF.SO]
 
-Bare and preloaded runs alternate. Times in ns are from the fastest batch, with the least disturbance. The added time is
-also shown for the median batch. With valgrind, the output includes instructions per post.
+Runs with and without ibprof alternate. Times in ns are from the fastest batch, which is the least disturbed. The added
+time is also shown for the median batch. With valgrind, the output includes instructions per post.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def run(program: Path, folder: Path, count: int, way: str, library: Path | None)
 def instructions(program: Path, folder: Path, count: int, way: str, library: Path) -> str:
     """Return the number of instructions that ibprof adds to a post, as text; `-` without valgrind.
 
-    The difference between many and few batches cancels fixed costs, with and without ibprof.
+    Fixed costs cancel: each count is the difference between a run of many and a run of few batches.
     """
     if not shutil.which("valgrind"):
         return "-"

@@ -138,7 +138,7 @@ def test_placements_are_judged_by_the_estimate(tmp_path: Path, capsys: pytest.Ca
 
 
 CASES = [(shape, cut) for shape in ("xgft:2:6,6:1,6", "xgft:3:4,4,3:1,4,2") for cut in (None, 5)]
-"""Fabrics that the benchmark does not have, because the estimate was calibrated on the benchmark's fabrics."""
+"""Fabrics for this test only: the estimate was calibrated on the benchmark's fabrics."""
 
 
 @pytest.mark.parametrize(("shape", "cut"), CASES)

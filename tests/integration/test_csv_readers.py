@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pandas, polars and DuckDB read the commands' tables with default options: text, whole numbers, fractions."""
+"""pandas, polars and DuckDB, with default options, read tables' columns as text, whole numbers or fractions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""On random simulated subnets, all tools' outputs give the same Fabric. Synthetic tables lead to the right hosts."""
+"""ibprof reads the same Fabric of a random subnet from all tools' outputs. Synthetic tables lead to the right hosts."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_ranks_wait_for_the_rank_whose_gpu_is_late(
     rows = {row["rank"]: row for row in json.loads(capsys.readouterr().out)["calls"]}
     waits = [rows[str(rank)]["wait_s"] for rank in range(4)]
     assert waits[2] < 0.1 < 0.38 < min(waits[0], waits[1], waits[3])
-    # If two ranks are on a second host, whose clock differs, late rank and waiting are the same as on one host.
+    # If two ranks are on a host with another clock, the late rank and the waiting times do not change.
     samples = run.collective_samples
     shift = np.where(samples.rank >= 2, 7_000_000_000, 0)
     moved = replace(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClickHouse, for sites with much data, gives the same answers as `ibprof-site` from the same files."""
+"""From the same files, ClickHouse (for sites with much data) and `ibprof-site` compute the same answers."""
 
 from __future__ import annotations
 

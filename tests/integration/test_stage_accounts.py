@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each stage states the bytes that it received, kept and left out.
+"""Each stage of an analysis states the bytes that this stage received, kept and left out.
 
 If many bytes are left out, the text first states how many.
 """

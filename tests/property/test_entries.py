@@ -102,7 +102,7 @@ def outcome(parse: Parse, data: bytes) -> object:
         tables = parse("dump", data)
     except InputError:
         return "refused"
-    # Damage by an early end of a dump or table is left out: this damage names a line that is used.
+    # Leave out damage by an early end of a dump or table, because the line of this damage is used.
     of_ends = ("the dump ends", "the table ends")
     unused = {line for damage in tables.damage if not damage.what.startswith(of_ends) for line in damage.lines}
     return tables.switch_guid.tolist(), tables.port.tolist(), tables.warnings, unused

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ibprof finds the line of a .py file that calls a C function. Python itself gives the expected frames.
+"""ibprof finds the line of a .py file that calls a C function. Python itself returns the expected frames.
 
 Real interpreters run `programs/cases.py`. A function of an extension module releases the interpreter's lock, as mpi4py
 does. The function finds its caller by ibprof's code, then asks Python for the same frames.

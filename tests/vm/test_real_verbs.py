@@ -2,8 +2,8 @@
 """ibprof's recording of real verbs agrees with the posted work requests, and with the wires' counters.
 
 All cases run in one guest (ibprof_testing.guest). The recording must have exactly the bytes that a test program posts.
-For MPI programs, the recorded bytes are between the payload and the wires' own counters. These counters include headers
-and acknowledgements.
+For MPI programs, the recording has at least the bytes of the payload, and at most the bytes of the wires' counters,
+which include headers and acknowledgements.
 """
 
 from __future__ import annotations
