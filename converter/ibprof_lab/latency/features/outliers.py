@@ -218,9 +218,9 @@ class DelayChange:
 def compare_delays(before: Delays, after: Delays, least: float = LEAST_CHANGE) -> DelayChange:
     """Find the pairs that changed between two measurements of one cluster.
 
-    A pair has changed if its later / earlier delay deviates from the overall ratio by more than `least`, and by more
-    than `THRESHOLD` robust standard deviations. If both measurements have quartiles, the quartile ranges of a changed
-    pair must be disjoint for at least half of the lengths.
+    A pair has changed if the ratio of its later to its earlier delay deviates from the overall ratio by more than
+    `least`, and by more than `THRESHOLD` robust standard deviations. If both measurements have quartiles, the quartile
+    ranges of a changed pair must be disjoint for at least half of the lengths.
 
     Args:
         before, after: measurements; processes are matched by label, lengths by bytes.

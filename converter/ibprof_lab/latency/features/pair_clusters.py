@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of pairs with similar delays, and compressed delays: a centroid per cluster, a cluster per pair."""
+"""Clusters of pairs with similar delays, and compressed delays: each cluster's centroid, and each pair's cluster."""
 
 from __future__ import annotations
 

@@ -223,8 +223,8 @@ def read_captioned_table(
 ) -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
     """Return the senders' names, and the delays of the delay table, float64 [n, n], seconds.
 
-    If there are several delay tables, the table of idle latencies (Intel's MLC) or of GPUs with peer access is read.
-    Delays are nan where not measured, 0 on the diagonal. `captions` is the result of `find_captions`.
+    If there are several delay tables, ibprof reads the table of idle latencies (Intel's MLC) or of delays between GPUs
+    with peer access. Delays are nan where not measured, 0 on the diagonal. `captions` is the result of `find_captions`.
 
     Raises:
         InputError: the table is invalid; the message has the line.

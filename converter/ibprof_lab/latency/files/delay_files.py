@@ -389,9 +389,9 @@ def complete_triangle(rows: Sequence[tuple[int, list[str]]]) -> list[tuple[int, 
     """Pad the rows of a triangle with empty fields to equal length.
 
     A row is a line number and its fields, without a name. Each row of a lower triangle has one field more than the row
-    above; in an upper triangle, one field less. The diagonal is the last field of each row (lower triangle) or the
-    first field (upper triangle), if all these fields are zero or empty. Otherwise the diagonal is missing, and no field
-    may be zero. Rows that are not a triangle are returned unchanged.
+    above; each row of an upper triangle has one field less. The diagonal is the last field of each row (lower triangle)
+    or the first field (upper triangle), if all these fields are zero or empty. Otherwise the diagonal is missing, and
+    no field may be zero. Rows that are not a triangle are returned unchanged.
     """
     lengths = [len(fields) for _, fields in rows]
     count = len(rows)

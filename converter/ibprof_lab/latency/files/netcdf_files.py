@@ -175,7 +175,7 @@ def has_layout(path: Path) -> bool:
 
 
 def read_classic(path: Path, statistics: tuple[str, ...]) -> Delays:
-    """Read a file and, if its name has clustbench's form, the other files of its prefix.
+    """Read a file and, if the file's name has clustbench's form, all files of the same prefix.
 
     Rows are senders, columns are receivers. The lengths start at `begin_mes_length` with steps of `step_length`.
 

@@ -36,7 +36,8 @@ class BackgroundNoise:
     """Messages between other processes during a pair's measurement, as in network_tests2.
 
     Attributes:
-        processes: number of processes that exchange noise messages, in random pairs for each measurement.
+        processes: number of processes that exchange noise messages; each measurement draws new random pairs of
+            processes.
         messages: number of messages in one burst.
         length: bytes of each message.
     """

@@ -115,7 +115,7 @@ def parse_duration(text: str) -> float:
 
 
 def parse_budget(text: str) -> tuple[float, float | None]:
-    """Parse a budget: a share of the pairs (5% or 0.05) gives (share, None), a time (30s) gives (0, seconds).
+    """Parse a budget: return (0.05, None) for a share of the pairs (5% or 0.05), and (0, 30) for a time (30s).
 
     Raises:
         UsageError: the text is neither a share nor a time.

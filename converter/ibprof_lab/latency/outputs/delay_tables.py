@@ -283,7 +283,7 @@ def _describe_clusters(delays: Delays, features: DelayFeatures, clusters: PairCl
                 "senders": len(np.unique(features.pairs[members, 0])),
                 "receivers": len(np.unique(features.pairs[members, 1])),
                 "centroid_s": [float(value) for value in centroid],
-                # Lengths at which at least half of the cluster's pairs have a peak, or a step.
+                # A length is listed if at least half of the cluster's pairs have a peak, or a step, at this length.
                 "peaks": _common(delays.lengths, shares["peaks"]),
                 "steps": _common(delays.lengths[1:], shares["steps"]),
             }

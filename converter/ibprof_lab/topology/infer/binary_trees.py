@@ -33,7 +33,7 @@ class BinaryTree:
     Attributes:
         child: int32 [leaves - 1, 2], the two child nodes of each inner node.
         weight: float64 [leaves - 1], inverse variance of `height`.
-        height: float64 [leaves - 1], weighted mean distance of the pairs of leaves that meet at the node.
+        height: float64 [leaves - 1], weighted mean distance of the pairs of leaves whose lowest common node this is.
     """
 
     leaves: int
@@ -376,7 +376,7 @@ class _System:
 
 
 class _Fit:
-    """Fitted lengths (at least 0) of the edges to the parent: of each host, then of each node except the root."""
+    """Fitted lengths, at least 0, of the edge from each host to its parent, then from each node except the root."""
 
     def __init__(self, tree: RootedTree, delays: Floats, weight: Floats) -> None:
         hosts = len(delays)

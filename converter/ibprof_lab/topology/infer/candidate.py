@@ -147,8 +147,8 @@ class ResidualPattern:
     """Strength and size of a pattern in residuals.
 
     Attributes:
-        strength: largest eigenvalue of the residuals / (sigma sqrt(n)), about 2 for independent errors. Patterns, such
-            as one host with longer delays to all others, give a larger value.
+        strength: largest eigenvalue of the residuals / (sigma sqrt(n)), about 2 for independent errors. A pattern, such
+            as one host with longer delays to all others, causes a larger strength.
         deviation: sigma, the root mean square of the residuals after outliers are clipped.
 
     Source: E. P. Wigner, "On the distribution of the roots of certain symmetric matrices", Annals of Mathematics 67,

@@ -40,7 +40,7 @@ If at least two hosts, and more than the fraction `_FEW_SLOW` of all hosts, exce
 """
 
 _TRIED = 24
-"""Number of values of N tried in each round: in the first round over the whole range, then near the best N."""
+"""Each round tries this many values of N: the first round over the whole range, later rounds near the best N."""
 
 _REFINED = 3
 
@@ -192,7 +192,7 @@ def _link_near(delays: Floats, known: Known, limit: float, errors: float, most: 
 
 
 def _measure_link(delays: Floats, known: Known, links: npt.NDArray[np.integer], errors: float) -> float:
-    """Return the delay of a link, seconds, from differences between two linked hosts' delays to other hosts."""
+    """Estimate the delay of a link, seconds, from differences between two linked hosts' delays to other hosts."""
     one, other = delays[links[:, 0]], delays[links[:, 1]]
     counts = known[links[:, 0]] & known[links[:, 1]]
     square = np.square(one - other) - errors**2 * (np.square(one) + np.square(other))
@@ -219,7 +219,7 @@ _TOGETHER = 1024
 def _count_hops_to(columns: slice, neighbour: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8] | None:
     """Return columns of the matrix of hops; None if a pair has no path of at most 255 hops.
 
-    `within` has a bit for each pair of hosts: 1 if the pair has a path with the hops counted so far, or fewer. A word
+    `within` has a bit for each pair of hosts: 1 if the pair has a path of at most the current number of hops. A word
     has the bits of 64 hosts. `digits` has an array like `within` for each binary digit of the numbers of hops.
     """
     hosts, count = len(neighbour), columns.stop - columns.start

@@ -62,7 +62,8 @@ class _Subtree:
     """A switch or a single host in the tree of placed hosts.
 
     Attributes:
-        height: logarithm of the delay (seconds) of hosts with this lowest common switch; estimated for a single host.
+        height: logarithm of the delay (seconds) between two hosts whose lowest common switch this is; estimated for a
+            single host.
         children: subtrees below; empty for a single host, and for a lowest switch.
         hosts: all hosts in the subtree.
     """
@@ -278,7 +279,7 @@ class PairSearch:
         return _Evidence(near.astype(int), (measured - near).astype(int), measured == is_of.sum(axis=0))
 
     def _ask(self, node: _Subtree, hosts: list[int], free: set[int]) -> list[Pair]:
-        """Pair each host with a free host of the child that it most likely belongs to."""
+        """Pair each host with a free host of the child to which the host most likely belongs."""
         evidence = self._weigh(node, hosts)
         peers = [[host for host in child.hosts if host in free] for child in node.children]
         for each in peers:

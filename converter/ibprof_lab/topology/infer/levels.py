@@ -55,11 +55,11 @@ _UNLIKE = 2.5
 
 _FAR = 4.0
 _FAR_AT_LEAST = 0.1
-"""A pair is disturbed if its residual exceeds `_FAR` standard deviations and `_FAR_AT_LEAST`."""
+"""A pair is disturbed if its residual exceeds both `_FAR` standard deviations and `_FAR_AT_LEAST`."""
 
 _FEWEST_OTHERS = 12
 _ENOUGH = 0.7
-"""Larger differences between logarithms of delays count as this value: a factor of 2 between the delays."""
+"""Differences between logarithms of delays count as at most this value, a factor of 2 between the delays."""
 
 _LIKE_OTHERS, _OF_PAIRS = 0.05, 0.3
 _MORE_ALIKE = 2.0

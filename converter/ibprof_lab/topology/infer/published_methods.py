@@ -335,7 +335,7 @@ def _grow_skeleton(values: Floats, epsilon_s: float, arcs: Arcs) -> None:
 def _collect(
     members: list[int], first: float, values: Floats, epsilon_s: float, done: npt.NDArray[np.bool_], arcs: Arcs
 ) -> list[int]:
-    """Return a shared-memory group: `members`, and processes with a delay from the group of at most (1 + epsilon_s) *
+    """Return a shared-memory group: `members`, and each process whose delay from a member is at most (1 + epsilon_s) *
     `first`."""
     done[members] = True
     todo = list(members)

@@ -39,7 +39,7 @@ _TOWARDS_ABOVE = 0.1
 delay."""
 
 _ALIKE = 0.25
-"""Relative tolerance at which the height difference of two switches counts as equal to the rails' difference."""
+"""Relative tolerance with which the height difference of two switches is compared with the rails' difference."""
 
 _OF_A_ROUTE = 0.9
 """The rails are routes between switches if at least this fraction of host pairs uses the most frequent rail of their
@@ -200,8 +200,8 @@ def _assign_along_tree(logs: Floats, known: npt.NDArray[np.bool_], longer: float
 
 
 def _compare_rows(logs: Floats, known: npt.NDArray[np.bool_], longer: float) -> npt.NDArray[np.float32]:
-    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. Since the
-    rails cause differences of about `longer`, each difference is replaced by `_off_both`, at most `longer`.
+    """Return the mean difference between two hosts' log delays to all third hosts, float32 [n, n]. The rails cause
+    differences of about `longer`: each difference counts as its `_off_both`, but at most as `longer`.
     """
     hosts = len(logs)
     unlike = np.zeros((hosts, hosts), np.float32)

@@ -173,8 +173,8 @@ def write_lst(file: TextIO, fabric: Fabric, remark: str) -> None:
     """Write the links of a fabric in ibdiagnet's format, one line per link.
 
     Args:
-        fabric: the fabric, with links of four lanes. If four lanes cannot have a link's data rate, the line has speed 0
-            (unknown), then the data rate.
+        fabric: the fabric, with links of four lanes. If no speed of four lanes equals a link's data rate, the line has
+            speed 0 (unknown), then the data rate.
         remark: one line on the origin of the fabric.
     """
     file.write(f"# {_clean(remark, 1000)}\n")

@@ -156,8 +156,8 @@ def pair_neighbours(routes: InferredRoutes) -> list[list[PairJob]]:
     """Pair directly linked hosts; return rounds that cover all links between hosts (2.3.1, algorithms 4 and 5).
 
     In each round, paths follow links that were not yet measured. A path begins at the host with the most unmeasured
-    links, and continues at the neighbour with the most unmeasured links. A round measures every second link of each of
-    its paths.
+    links, and continues at the neighbour with the most unmeasured links. A round measures every second link of each
+    path of the round.
     """
     host_of = {
         int(switch): host
