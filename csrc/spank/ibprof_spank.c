@@ -85,9 +85,8 @@ int slurm_spank_init(spank_t spank, int count, char **arguments)
     return ESPANK_SUCCESS;
 }
 
-/* Return whether a job is chosen for recording. The choice depends only on the job's number. So the choice is equal for
- * all steps on all nodes. The number is SLURM_JOB_ID, because S_JOB_ID differs between components of a heterogeneous
- * job. */
+/* Return whether a job is chosen for recording. The choice depends only on SLURM_JOB_ID, so it is equal for all steps
+ * on all nodes. (S_JOB_ID differs between components of a heterogeneous job.) */
 static bool is_sampled(spank_t spank)
 {
     char number[16];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Two mock libraries. With -DMPI, this file is an MPI library, which passes its argument on to the other library.
- * Without -DMPI, this file is the other library.
+ * Two mock libraries. With -DMPI, this file is an MPI library that calls mock_layer. Without -DMPI, this file is the
+ * library that defines mock_layer.
  */
 #ifdef MPI
 int mock_layer(int value);

@@ -128,8 +128,8 @@ static void test_rounds_are_kept_whole(void)
     CHECK(whole >= 16);
 }
 
-/* At first, receives from MPI_PROC_NULL fill all entries of the table. Other envelopes then replace these entries, and
- * samples represent the messages of the other envelopes. */
+/* At first, receives from MPI_PROC_NULL fill all entries of the table. Envelopes of messages then replace these
+ * entries, and samples represent these messages. */
 static void test_receives_from_nobody_leave_the_table(void)
 {
     enum { PEERS = 40, ROUNDS = 100, FURTHER = PEERS * (ROUNDS - 1) };

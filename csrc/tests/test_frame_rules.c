@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Rules of frames. Rules from a copy of libc's tables equal rules from libc's tables. Reads of damaged tables stay
- * within the tables. test_stack_walk.c tests that the rules are correct.
+ * Rules of frames. A copy of libc's tables yields the same rules as the tables. Reads of damaged tables stay within the
+ * tables. test_stack_walk.c tests that the rules are correct.
  */
 #include "platform/system.h"
 #include "check.h"

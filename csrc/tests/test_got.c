@@ -2,8 +2,8 @@
  * Copyright The ibprof developers
  *
  * Two mock MPI libraries call a function of a third library. The first MPI library is bound lazily, the second at load
- * time with a read-only GOT. Only calls of the MPI libraries are redirected. The hook reaches the original function,
- * and the redirection is undone.
+ * time with a read-only GOT. ibprof redirects only calls of the MPI libraries. The hook reaches the original function,
+ * and ibprof undoes the redirection.
  */
 #include "check.h"
 #include "libmpi/got.h"

@@ -120,8 +120,8 @@ static void test_contradicting_entries(void)
     CHECK(table[1][1] == 3 && table[1][2] == 8);
 }
 
-/* Two switches, two hosts on each (ports 1 and 2), a link between them (port 3). Hosts have the LIDs 1 to 4, switches 5
- * and 6. Link directions 2 * i and 2 * i + 1 are from and to host i; 8 and 9 are between the switches. */
+/* Two switches with two hosts each (ports 1 and 2), and a link (port 3) that joins the switches. Hosts have the LIDs 1
+ * to 4, switches 5 and 6. Link directions 2 * i and 2 * i + 1 are from and to host i; 8 and 9 join the switches. */
 enum { LIDS = 7, ENDS = 10, PORTS = 6, WIDTH = 4 };
 
 static struct ibp_routes two_switches(int32_t *lid_port, uint8_t *egress)

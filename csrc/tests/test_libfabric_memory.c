@@ -14,7 +14,7 @@
 static struct ibp_fi_endpoint *endpoint;
 static char data[4096];
 
-/* Write to the peer by each function that writes: 1 byte, 10 bytes, 100 bytes, and so on up to 100,000 bytes. */
+/* Write 1, 10, 100, 1000, 10,000 and 100,000 bytes to the peer, each number by a different function. */
 static void write_each(void)
 {
     const struct iovec part = {data, 100}, other = {data, 1000};
@@ -66,7 +66,8 @@ static void fetch_each(void)
     endpoint->atomics->fetch_message(endpoint, &reads, parts + 2, NULL, 1, 0);
 }
 
-/* Compare-and-swap 1, 20 and 30 items of 1 byte. Each item is sent with a value to compare with, and is fetched. */
+/* Compare-and-swap 1, 20 and 30 items of 1 byte. Each operation sends a new value and an expected value, and fetches
+ * the old value. */
 static void compare_each(void)
 {
     struct ibp_fi_items parts[] = {{data, 10}, {data, 20}};

@@ -316,8 +316,8 @@ static void threads_count_together(const char *folder)
     CHECK(sum_counters(only_file(folder), -1).messages == THREADS * 20000);
 }
 
-/* The number of snapshots stays below its maximum. The totals of the snapshots grow until they equal the counted bytes.
- * Each snapshot adds the bytes of a peer to the peer's group. */
+/* The number of snapshots is limited. The totals of successive snapshots never fall, and the last total equals the
+ * counted bytes. A snapshot adds each peer's bytes to the peer's group. */
 static void snapshots_are_bounded(const char *folder)
 {
     enum { RANKS = 100, GROUP = 4 };
@@ -339,7 +339,7 @@ static void snapshots_are_bounded(const char *folder)
         ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_RECEIVED, i % RANKS, 1000);
     }
     ibp_count(IBP_OPERATION_Send, IBP_KIND_USER, IBP_DIRECTION_SENT, IBP_PEER_UNKNOWN, 7);
-    /* After a long time without counted bytes, the snapshot must not record earlier traffic as recent. */
+    /* After a long time without traffic, the snapshot must not record earlier bytes as recent bytes. */
     ibp_timeline_take(now + 1000000 * tick_ns);
     CHECK(taken > 600 && taken < 3000);
     file = map_file(only_file(folder), &bytes);
@@ -393,7 +393,8 @@ static void refuses_a_folder_it_cannot_write(const char *folder)
     CHECK(file >= 0);
     snprintf(path, sizeof path, "%s/file/below", folder);
     CHECK(!ibp_recording_open(path, why, sizeof why) && strstr(why, path));
-    /* If nested folders cannot be created, the first error is reported, not the missing parent of the last folder. */
+    /* If ibprof cannot create nested folders, ibprof reports the first error, not that the last folder's parent is
+     * missing. */
     if (!getuid()) CHECK(!seteuid(65534));
     CHECK(!ibp_recording_open("/closed/to/users", why, sizeof why) && strstr(why, strerror(EACCES)));
     CHECK(!seteuid(getuid()));

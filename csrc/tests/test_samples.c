@@ -16,7 +16,7 @@
 
 static struct ibp_process *process;
 
-/* At each level, one number in each block of 2^level numbers is kept. It is kept at all lower levels too. */
+/* Each level keeps one number of each block of 2^level numbers. All lower levels keep this number too. */
 static void test_one_of_each_block(void)
 {
     for (uint64_t stream = 1; stream < 50; stream++)
@@ -126,7 +126,7 @@ static void test_the_longest_are_kept(void)
     CHECK(kept == 1);
 }
 
-/* The messages with the largest scores are kept. They use other space than the longest collectives. */
+/* The messages with the largest scores are kept, in other space than the longest collectives. */
 static void test_the_longest_messages_are_kept(void)
 {
     const uint64_t of_collectives = process->long_ns;

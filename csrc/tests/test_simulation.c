@@ -189,7 +189,7 @@ static void test_a_ring_deadlocks(void)
         CHECK(state.stopped == (lanes > 1 ? IBP_SIM_DONE : IBP_SIM_DEADLOCK));
         const uint64_t waits = ibp_sim_waits(sim, 1, holds, wants, ENDS_MAX);
         CHECK((waits > 0) == (lanes == 1) && waits <= ENDS_MAX);
-        /* Follow the waits: they lead from any packet into the cycle of six packets. */
+        /* From any packet, the waits lead into the cycle of six packets. */
         uint32_t at = waits ? holds[0] : 0, in_cycle = 0;
         for (uint32_t turn = 0; waits && turn < 12; turn++) {
             uint64_t i = 0;
@@ -240,7 +240,7 @@ static void test_slots(void)
     CHECK(state.stopped == IBP_SIM_DONE);
     CHECK(sample[0].client == 0 && sample[1].client == 0 && sample[2].client == 1 && sample[3].client == 0);
     CHECK(sample[2].start == sample[1].start + sample[1].ticks + 1);
-    /* A round ends when the other client's message of this round arrives; then the pause follows. */
+    /* A round ends when the other client's message arrives; the pause follows. */
     CHECK(sample[3].start == sample[2].start + sample[2].ticks + 500);
     ibp_sim_free(sim);
 }

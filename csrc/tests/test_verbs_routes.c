@@ -141,7 +141,7 @@ static void test_queue_pairs_that_post_past_verbs_are_counted(void)
     command[0] = htobe16(0x400); /* CREATE_CQ */
     CHECK(mlx5dv_devx_obj_create(rail0, command, sizeof command, answer, sizeof answer));
     CHECK(reader_process()->queue_pairs_unseen == 4);
-    /* A queue pair no longer counts as unseen once it posts through verbs. */
+    /* After its first post through verbs, a queue pair no longer counts as unseen. */
     CHECK(!connect_qp(plain, 700) && !post(plain, IBV_WR_SEND, 1) && !connect_qp(direct, 700));
     CHECK(!post(direct, IBV_WR_SEND, 1) && !post(direct, IBV_WR_SEND, 1));
     CHECK(reader_process()->queue_pairs_unseen == 2);
@@ -169,7 +169,7 @@ static void test_queue_pairs_of_other_vendors(void)
     CHECK(reader_process()->queue_pairs_unseen == unseen + 3);
     CHECK(!manadv_init_obj(&mana, MANADV_OBJ_QP) && !mlx4dv_init_obj(&mlx4, MLX4DV_OBJ_QP));
     CHECK(reader_process()->queue_pairs_unseen == unseen + 5);
-    /* Queue pairs no longer count as unseen once they post by ibv_post_send or by wr_ functions. */
+    /* After a post by ibv_post_send or by wr_ functions, a queue pair no longer counts as unseen. */
     CHECK(!connect_qp(hns, 710) && !post(hns, IBV_WR_SEND, 3) && !connect_qp(plain, 710) &&
           !post(plain, IBV_WR_SEND, 4));
     CHECK(!connect_qp(efa, 710));

@@ -5,7 +5,7 @@
     python studies/brown2018/simulate.py --minutes 60 --folder build/brown2018
 
 The presets of `ibprof-sim study` are these studies, with five seeds. The folder keeps results: the same command
-continues with missing simulations, the cheapest first. Then write_page.py writes the page.
+continues with missing simulations, the cheapest first. To write the page from the tables, run write_page.py.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def down_switches() -> Verdict:
 
 
 def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
-    """Return whether packets to a server, from any of the link directions `ends`, pass a switch."""
+    """Return whether packets to a server pass a switch after any of the link directions `ends`."""
     at = {int(network.end_to[end]) - network.hosts for end in ends if network.end_to[end] >= network.hosts}
     for _ in range(4):
         if switch in at:
@@ -120,7 +120,7 @@ def _is_reached(network: Any, switch: int, server: int, ends: set[int]) -> bool:
 
 
 def find_throttled(measured: str, window: float) -> Row | None:
-    """Return the row with this window, of the longest I/O job that was simulated with this window and unthrottled."""
+    """Of the I/O jobs simulated both unthrottled and with this window, return the longest job's row with the window."""
     rows = [row for row in STUDIES.get("throttle", ()) if (row["measured"], row["run"]) == (measured, "interference")]
     rows = [row for row in rows if row["mean_us"] is not None and (measured == "mpi") == (not row["io_limit"])]
     both = {row["io_limit"] for row in rows if row["io_window_us"] == 0} & {
@@ -147,8 +147,8 @@ def throttled(window: float, least: float) -> Verdict:
 def throttle_cost(window: float) -> tuple[str, float] | None:
     """Return the throttle's effect on a client's time for all writes; None if not simulated.
 
-    The text has the growth of the last client's time and of the mean time. The number is the last client's throttled /
-    unthrottled time.
+    The text states by how much the last client's time and the mean time grow. The number is the last client's time
+    with / without the throttle.
     """
     after = find_throttled("io", window)
     before = find_unthrottled("io", after) if after else None

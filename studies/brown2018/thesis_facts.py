@@ -73,13 +73,13 @@ def measured() -> str:
 
 
 def least_io() -> str:
-    """Return the slow-downs of 512 KB I/O every 500 µs next to 4 MB MPI at MPI's three longest intervals."""
+    """Return the slow-downs of 512 KB I/O every 500 µs, next to 4 MB MPI with each of its three longest intervals."""
     rows = [find_pair("io", (512 * KB, 500.0), (4 * MB, interval)) for interval in INTERVALS[4 << 20][:3]]
     return ", ".join(show(row) for row in rows if row)
 
 
 def parameter_range(column: str) -> str:
-    """Return the range of slow-downs of 4 KB MPI next to a checkpoint over a parameter's values (static routing)."""
+    """Return, over a parameter's values, the range of slow-downs of 4 KB MPI next to a checkpoint (static routing)."""
     usual = {"lane_bytes": 65536.0, "packet_bytes": 4096.0, "switch_ns": 90.0}
     del usual[column]
     rows = [row for row in list_parameters("mpi") if row["slowdown"]]
@@ -238,7 +238,7 @@ _LABELS: dict[str, Callable[[Row], str]] = {
 
 
 def write_steady() -> str:
-    """Return a table: number of seeds with a steady state under adaptive routing, by intervals of I/O and of MPI."""
+    """Return a table by intervals of I/O and MPI: the number of seeds with a steady state under adaptive routing."""
     intervals = INTERVALS[512 << 10]
     lines = [
         f"| I/O at | alone | {' | '.join(f'MPI at {name_interval(each)}' for each in intervals)} |",
@@ -269,9 +269,9 @@ def by_hosts() -> str:
 
 
 def uplink_load() -> str:
-    """Return the load of 4 KB I/O at 1 µs on uplinks of the clients' leaf switches, and the load's limit.
+    """Return the load that 4 KB I/O at 1 µs puts on the uplinks of clients' leaf switches, and the limit of this load.
 
-    All bytes pass the servers' links, which limits the load.
+    The servers' links, which all bytes pass, limit the load.
     """
     row = find_alone("io", (4 * KB, 1.0))
     assert row is not None

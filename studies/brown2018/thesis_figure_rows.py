@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Select the rows of results for figures: of one machine, by default in the thesis's configuration."""
+"""Select rows of results for figures: rows of one machine, by default in the thesis's configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ USUAL = {"routing": "static", "server_placement": "isolated", "job_placement": "
 def choose_machine(means: Rows) -> tuple[list[Row], str, list[str]]:
     """Return the rows and the name of the machine with most rows, and the names of other machines.
 
-    The column `has_fewer_seeds` is true in rows that have seeds, but fewer than another row.
+    The column `has_fewer_seeds` is true in rows with at least one seed, but fewer seeds than another row.
     """
     of_machine = Counter(tuple(row.get(column) for column in _MACHINE) for row in means)
     if not of_machine:

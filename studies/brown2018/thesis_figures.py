@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the figures of chapters 5 and 6 from results. Figures' numbers name the files.
+"""Draw the figures of chapters 5 and 6 from results. The figure's number names its file.
 
     python studies/brown2018/thesis_figures.py [RESULTS...] -o figures
 
@@ -29,7 +29,7 @@ _SETTINGS = {"routing": "{} routing", "server_placement": "{} servers", "job_pla
 
 
 def draw(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[list[Path], list[str], list[str]]:
-    """Draw each figure that has rows. Return files, names of missing figures, and names of machines left out."""
+    """Draw each figure for which the results have rows. Return files, missing figures, and undrawn machines."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [read_means([table]) for each in results for table in find_tables(each)]
     means, _, others = choose_machine(merge_means(tables))
@@ -37,7 +37,7 @@ def draw(results: Iterable[Path], folder: Path, suffix: str = "png") -> tuple[li
 
 
 def draw_figures(means: Rows, folder: Path, suffix: str = "png") -> tuple[list[Path], list[str]]:
-    """Draw each figure that has rows.
+    """Draw each figure for which the results have rows.
 
     Args:
         means: rows of one machine's means, from `choose_machine`.

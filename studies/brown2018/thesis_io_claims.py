@@ -71,7 +71,7 @@ def nothing_small() -> Verdict:
 
 
 def largest(measured: str, printed: float) -> Verdict:
-    """Find the largest slow-down of all pairs of I/O and MPI: in the thesis, in chart C (4 KB next to 4 MB)."""
+    """Find the largest slow-down over all pairs of I/O and MPI. In the thesis, it is in chart C (4 KB next to 4 MB)."""
     rows = survey(measured)
     if len(rows) < 200:
         return OPEN

@@ -18,7 +18,7 @@ TABLE_5_1: Mapping[int, tuple[float, ...]] = {
     512 * KIB: (5 * MS, 1 * MS, 500 * US, 100 * US, 50 * US, 10 * US),
     4 * MIB: (50 * MS, 10 * MS, 5 * MS, 1 * MS, 500 * US, 100 * US),
 }
-"""Bytes -> intervals. The 18 patterns of I/O and the 18 of MPI are 36 baselines (a pattern alone), and make 324 pairs.
+"""Bytes -> intervals. I/O and MPI have 18 patterns each: 36 baselines (a pattern alone) and 324 pairs.
 
 Table 5.1 marks 6, 8 and 10 intervals for the three sizes. Figures and text use six intervals of each size (section
 5.4.1): three above and three below the threshold. Above the threshold are 5 ms, 1 ms and 500 µs for 512 KB, and 50, 10

@@ -26,7 +26,7 @@ STUDIES = {path.stem: read_means([path]) for path in sorted(TABLES.glob("*.csv")
 
 
 def find(study: str, measured: str, run: str, **wanted: Any) -> Row | None:
-    """Return the row with the `wanted` values, and usual values in other columns; None without a mean."""
+    """Return the first row with a result, the `wanted` values, and usual values elsewhere; None if there is none."""
     compared = run == "interference" and study != "throttle"  # for the throttle, times are compared, not slow-downs
     column = "slowdown" if compared else "mean_us"
     return next((row for row in list_rows(study, measured, run, **wanted) if row[column] is not None), None)
@@ -100,7 +100,7 @@ def adds_as(simulated: float, printed: float) -> bool:
 
 
 def judge(passes: Callable[..., bool], *rows: Row, column: str = "slowdown") -> bool | str:
-    """Return whether the rows' means pass; `BORDERLINE` if some ends of confidence intervals do not pass."""
+    """Return whether the rows' means pass; `BORDERLINE` if they pass, but some ends of confidence intervals do not."""
     if not passes(*(row[column] for row in rows)):
         return False
     ends = product(*((row[column] - _half(row, column), row[column] + _half(row, column)) for row in rows))

@@ -54,7 +54,7 @@ def shares_at(interval: float) -> list[Row] | None:
 
 
 def large_least() -> Verdict:
-    """Check that I/O on 75% of the hosts has the smallest slow-down, at each interval with results of all shares."""
+    """Check that I/O on 75% of the hosts has the smallest slow-down, at each interval with results for all shares."""
     found = {interval: shares_at(interval) for interval in SCALED}
     there = {interval: rows for interval, rows in found.items() if rows}
     if not there:

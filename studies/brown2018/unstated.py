@@ -88,7 +88,7 @@ INPUTS = {
 
 @dataclass(frozen=True)
 class Run:
-    """Latencies of a job's messages, and clients' mean time of a message and the following pause, in µs."""
+    """Latencies of a job's messages, and the clients' mean time of a message plus the pause after it, in µs."""
 
     latency: npt.NDArray[np.float64]
     cycle_us: float
@@ -265,7 +265,7 @@ def find_servers(lab: Laboratory) -> Found:
 
 
 def find_throttled(lab: Laboratory) -> Found:
-    """Check figure 6.7: at 2 ms, MPI's time is halved and clients take 9 to 22% longer; requests fit in windows."""
+    """Check figure 6.7: a window of 2 ms halves MPI's time; clients take 9 to 22% longer; requests fit into windows."""
     share, said, passes = lab.inputs.throttled, [], True
     for window in (0.0, 2.0, 2.5, 4.0):
         jobs = [replace(io(share=share), window_ns=window * MS), mpi(share=1 - share)]
@@ -334,7 +334,7 @@ def find_adaptive_past(lab: Laboratory, measured: str) -> Found:
 def find_threshold(
     lab: Laboratory, size: int, before: float, past: float, last: float, adaptive: bool = False
 ) -> Found:
-    """Check that the interval that is the threshold of I/O alone lies between the intervals `before` and `past`.
+    """Check that the threshold of I/O alone lies between the intervals `before` and `past`.
 
     The threshold is the longest interval with at least 90% of the throughput at the interval `last`.
     """

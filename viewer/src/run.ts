@@ -20,7 +20,7 @@ export interface Run {
 export interface ComparedRun {
   readonly run: Run;
   readonly comparison: Comparison;
-  /** Loads that the selection puts on link directions, in the page's run and in this run. */
+  /** [link direction], the selection's load in the page's run (`before`) and in this run (`after`). */
   readonly before: Amounts;
   readonly after: Amounts;
 }

@@ -18,9 +18,9 @@ export interface ScriptApi {
   ranked(): number[];
   /** Link directions that are drawn in a colour. */
   lit(): number[];
-  /** Link directions on routes of the selected pair without traffic. */
+  /** Link directions without traffic on the selected pair's routes. */
   unusedRoutes(): number[];
-  /** The rotation of a picture in space. */
+  /** The rotation of a three-dimensional picture. */
   turned(): number[] | undefined;
   locateEnd(end: number, pane?: number): [number, number];
   extentOfEnd(end: number): [number, number, number, number];

@@ -45,21 +45,21 @@ export interface Display {
   /** How two runs are compared; side by side by default. */
   compare?: Compare | undefined;
   /**
-   * The measure. By default shares if the runs' numbers of ranks differ; else colours show time, and comparisons bytes.
+   * The measure. Default: shares if the runs' numbers of ranks differ; else time for colours, bytes for comparisons.
    */
   by?: "time" | "bytes" | "share" | undefined;
   /** Hide links without traffic. */
   used?: boolean | undefined;
   /** Show all nodes without traffic. */
   unfold?: boolean | undefined;
-  /** Groups of nodes without traffic that are not folded. A group is given by its lowest node index. */
+  /** Groups of nodes without traffic that stay unfolded. The lowest node index identifies a group. */
   open?: number[] | undefined;
   panel?: string | undefined;
   /** The attribute by which nodes are coloured. */
   colour?: number | undefined;
   /** The property by which links are coloured instead of their loads. */
   value?: number | undefined;
-  /** The rotation of the picture in space: a quaternion. */
+  /** The rotation of the three-dimensional picture: a quaternion. */
   turn?: number[] | undefined;
   /** Centre of the picture, in the picture's units, and zoom relative to the fitted picture. */
   at?: number[] | undefined;

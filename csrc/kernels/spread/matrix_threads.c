@@ -101,7 +101,8 @@ void ibp_matrix_sum_leaves(struct ibp_matrix_spread *all)
 
 struct worker {
     struct ibp_tree tree;
-    /* [column][leaf], bytes that enter at each leaf, for the thread's present columns */
+    /* [column][leaf], bytes toward the column's destination that enter at the leaf; only the thread's present
+     * columns */
     uint64_t *entering;
     /* [switches + 1], bytes that enter each switch; the last element: arrived bytes */
     uint64_t *inflow;
@@ -112,7 +113,7 @@ struct worker {
     uint64_t ended[IBP_REASONS];
 };
 
-/* Transpose the sums of the leaves, for `columns` columns from `first` on, so that the sums of a column are
+/* Transpose the leaves' sums of `columns` columns, from column `first` on, so that each column's sums are
  * contiguous. */
 static void enter(const struct ibp_matrix_spread *all, struct worker *worker, uint64_t first, uint64_t columns)
 {
@@ -124,7 +125,7 @@ static void enter(const struct ibp_matrix_spread *all, struct worker *worker, ui
     }
 }
 
-/* Subtract the bytes from a port to itself, which use no link. */
+/* Subtract the bytes that a port sends to itself, because they use no link. */
 static void subtract_own(struct ibp_matrix_spread *all, struct worker *worker, uint64_t column, uint64_t *entering)
 {
     int32_t port = all->routes->lid_port[all->matrix->destination_lid[column]];

@@ -97,7 +97,7 @@ static bool read_lanes(const struct line *line, const uint8_t **at, uint64_t *la
         uint64_t lanes;
     } widths[] = {{"?x", 0}, {"?", 0}, {"1x", 1}, {"2x", 2}, {"4x", 4}, {"8x", 8}, {"12x", 12}};
 
-    /* Default, if no width matches: ibdiagnet 1.5.7 prints no width for links with 2 lanes. */
+    /* default if no width matches, because ibdiagnet 1.5.7 prints no width for links with 2 lanes */
     *lanes = UNPRINTED_LANES;
     if (!skip(line, at, " PHY=")) return false;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define GRIDS_MAX 8 /* maximum number of recorded grids; a program may create a grid in each time step */
+#define GRIDS_MAX 8 /* maximum number of recorded grids, since a program may create many */
 
 typedef int (*cartdim_get_t)(ibp_handle, int *);
 typedef int (*cart_get_t)(ibp_handle, int, int *, int *, int *);

@@ -32,9 +32,9 @@ static uint64_t hash_table(const char *table, int64_t bytes)
     return hash;
 }
 
-/* Return a number that distinguishes a code object from an earlier code object at the same address. Since 3.12, code
- * objects contain this number. Before 3.12, ibprof computes the number from the addresses of the object's strings and
- * from the line table. */
+/* Return a number that differs between successive code objects at one address. Since 3.12, code objects contain this
+ * number. Before 3.12, ibprof computes the number from the addresses of the object's strings and from the line
+ * table. */
 static inline uint64_t generation(const struct ibp_python_layout *layout, const char *code)
 {
     const char *table;
@@ -95,7 +95,7 @@ static bool is_of_mpi4py(const char *file)
     const char *rest = NULL;
 
     for (const char *found = file; (found = strstr(found, package)); found++) rest = found + strlen(package);
-    /* Modules of the package mpi4py, but not other programs below a folder mpi4py, such as demos in its source tree. */
+    /* True for modules of the package mpi4py; false for other files below a folder mpi4py, such as demos. */
     return rest && (!strchr(rest, '/') || !strncmp(rest, "futures/", 8) || !strncmp(rest, "util/", 5));
 }
 

@@ -132,7 +132,7 @@ int ibp_storage_folder(unsigned n, char *folder, size_t bytes)
     snprintf(name, sizeof name, "/ibprof-%lu", (unsigned long)geteuid());
     ibp_text_append(folder, bytes, name);
     if (mkdir(folder, 0700) && errno != EEXIST) return errno;
-    /* Every user may create folders in /tmp and /dev/shm, so a folder that another user created is not used. */
+    /* Use no folder of another user: all users may create folders in /tmp and /dev/shm. */
     if (ibp_storage_status_of(folder, &status)) return errno;
     if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH)) return EPERM;
     return 0;

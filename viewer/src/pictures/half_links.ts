@@ -76,7 +76,7 @@ export class HalfLinks {
     this.stroke(context, [end], view);
   }
 
-  /** Draw dashed lines along routes of the selected pair without traffic. */
+  /** Draw dashed lines along the selected pair's routes where they have no traffic. */
   strokeUnusedRoutes(context: DrawingContext, { unusedRoutes, theme }: Encoding, view: ViewTransform): void {
     if (!unusedRoutes.length) return;
     context.strokeStyle = theme.chosen;

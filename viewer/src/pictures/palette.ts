@@ -6,7 +6,7 @@
 const LIGHT = ["#eed9a6", "#f0a55c", "#d9525c", "#8a2a7c", "#220845"];
 const DARK = ["#3f3869", "#80429a", "#d05681", "#f99a5a", "#fff3c4"];
 
-/** Ramp of changes: blue is less, grey unchanged, orange more. These colours are distinct in all colour blindness. */
+/** Ramp of changes: blue is less, grey unchanged, orange more. Colour-blind readers can distinguish them. */
 const LIGHT_CHANGE = ["#0b3c8c", "#3f7fc4", "#a9c3de", "#cfd2d6", "#e6bd84", "#c9731a", "#7d3c00"];
 const DARK_CHANGE = ["#a8d1ff", "#5a9be6", "#39618f", "#4a4f57", "#8a6233", "#e0913a", "#ffd9a0"];
 

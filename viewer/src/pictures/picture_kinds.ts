@@ -91,7 +91,7 @@ export class PictureKinds {
   }
 }
 
-/** Return a function that returns a node's colour by the selected attribute, or by job; null for a node without one. */
+/** Return a function that returns a node's colour: by the selected attribute, or by job; null without either. */
 function makeNodeColouring(
   runs: readonly Run[],
   compared: () => ComparedRun | null,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Perspective projection of points in space, rotated about their centre.
+// Perspective projection of three-dimensional points, which are rotated about their centre.
 
 import { matrixOf, type Quaternion } from "./rotation";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the most loaded groups of link directions, on the picture as in the list.
+// The numbers that mark the most loaded groups of link directions in the picture, as in the list.
 
 import { fillDisc } from "./discs";
 import { type Extent, FONT } from "./drawing";
@@ -16,7 +16,7 @@ const SIDES = 24;
 /** Positions of a number on its link direction, tried in this order; 0 is at the node. */
 const PLACES = [0.5, 0.75, 0.3, 0.9, 0.15];
 
-/** Distance between successive positions of a number that finds no space on its link direction. */
+/** If no position on its link direction is free, a number moves aside in steps of this length. */
 const ASIDE = 2 * RADIUS + 3;
 /** Least width of numbered link directions, and width of the rim around them. */
 const LEAST_WIDTH = 3.2;

@@ -12,7 +12,7 @@ export function separate(wanted: readonly number[], gaps: readonly number[], wid
     return total;
   });
   if (total > width) return [...wanted];
-  // After the gaps are subtracted, positions only have to ascend. Positions that do not ascend are set to their mean.
+  // Subtract the gaps, so that positions must only ascend. Replace positions that do not ascend by their mean.
   const pools: { sum: number; count: number }[] = [];
   wanted.forEach((place, at) => {
     let pool = { sum: place - before[at], count: 1 };

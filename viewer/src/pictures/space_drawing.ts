@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network in space, if nodes have positions in space. A drag rotates the picture. Near nodes are drawn over far
-// ones.
+// A three-dimensional picture of the network. A drag rotates the picture. Near nodes are drawn over far nodes.
 
 import { type Model, SWITCH } from "../data/model";
 import { paintArrowhead } from "./arrowheads";
@@ -118,7 +117,7 @@ export class SpaceDrawing implements Drawing {
     return Math.min(SLICES - 1, Math.max(0, Math.floor(((this.projection.near[at] + 1) / 2) * SLICES)));
   }
 
-  /** Return the link directions of each [slice][step]; in each slice, the strongest colour is drawn last. */
+  /** Return [slice][step], link directions; within a slice, the strongest colour is drawn last. */
   private sortLinks(encoding: Encoding): number[][][] {
     const { model, projection } = this;
     const sorted = Array.from({ length: SLICES }, () => Array.from({ length: STEPS + 1 }, (): number[] => []));

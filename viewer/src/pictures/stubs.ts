@@ -10,14 +10,14 @@ import type { PlacedStub } from "./line_layout";
 import type { ViewTransform } from "./view_transform";
 
 const HIGH = 7;
-/** Largest distance from a box at which the pointer hits it, in pixels. */
+/** The pointer hits a box up to this distance, in pixels. */
 const SLACK = 3;
 const NARROWEST = 3;
 const WIDEST = 40;
 /** The distance of a label from its row, and the space between labels, in pixels. */
 const BELOW = 18;
 const APART = 6;
-/** Space between labels that are only numbers, because close numbers would be read as one number. */
+/** Space between labels without words: closer numbers would look like one number. */
 const NUMBERS_APART = 14;
 
 /** Return half the width of a stub, in pixels. */

@@ -85,7 +85,7 @@ export class Viewport {
     this.showMoved();
   }
 
-  /** Pan the picture by CSS pixels. A picture in space is rotated instead, unless `pans` is true. */
+  /** Pan the picture by CSS pixels. A three-dimensional picture is rotated instead, unless `pans` is true. */
   steer(x: number, y: number, pans: boolean): void {
     const { width, height } = this.size();
     if (pans || !this.drawing?.roll) this.pan(x, y);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of nodes, ranks, links and categories, and text on the senders on a link.
+// Names of nodes, ranks, links and categories; text about the senders of a link's bytes.
 
 import type { LoadTable, Share, Shares } from "../data/load_table";
 import type { Model } from "../data/model";
@@ -45,7 +45,7 @@ export class Names {
 
   rail(rail: number): string {
     const name = printable(this.model.header.rails[rail].name);
-    // The names of folder and file, because dumps of different fabrics often have the same file name.
+    // Name the folder too, because dumps of different fabrics often have the same file name.
     const file = `(${name.split("/").slice(-2).join("/")})`;
     const letter = railLetter(this.model, rail);
     return letter ? `${rail} ${file}, rows ${letter}` : file;

@@ -22,7 +22,7 @@ export interface KeyActions {
   swap(): void;
   search(): void;
   zoom(factor: number): void;
-  /** Pan the picture. A picture in space is rotated instead, unless `pans` is true. */
+  /** Pan the picture. A three-dimensional picture is rotated instead, unless `pans` is true. */
   steer(x: number, y: number, pans: boolean): void;
   /** Move the cursor by `by` places in the list of links, which is sorted by load. */
   step(by: number): void;

@@ -164,8 +164,8 @@ static bool is_watched(const struct ibp_openmpi_request *part)
            part->callback == (void *)ibp_openmpi_request_arrived_among_threads;
 }
 
-/* Count a completed request whose callback was not called. Open MPI reads the callback of a request before it marks the
- * request as complete. A callback that ibprof sets between these two steps is not called. Therefore ibprof also
+/* Count a completed request whose callback was not called. Open MPI first reads the callback of a request, then marks
+ * the request as complete; Open MPI misses a callback that ibprof sets between these steps. Therefore ibprof also
  * replaces the function that frees the request, which Open MPI calls after completion. */
 static __attribute__((noinline)) void settle(void *request)
 {

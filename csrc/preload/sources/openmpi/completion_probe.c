@@ -41,8 +41,8 @@ static bool is_probe(const struct ibp_openmpi_status *status)
            status->bytes == IBP_PROBE_BYTES;
 }
 
-/* Find the offset of the status in a completed request by the values of the status. Return false if no offset fits, or
- * if the members after the status have unexpected values. */
+/* Search a completed request for the known values of its status, and set the offset. Return false if no offset matches,
+ * or if other members have unexpected values. */
 static bool find_layout(void *request)
 {
     const struct ibp_openmpi_request *part;

@@ -17,7 +17,7 @@
 static const uint16_t persistent_operation[IBP_OPENMPI_MODES] = IBP_OPENMPI_BY_MODE(
     IBP_OPERATION_Send_init, IBP_OPERATION_Ssend_init, IBP_OPERATION_Bsend_init, IBP_OPERATION_Rsend_init);
 
-/* Return whether the application will start a new request by MPI_Start. Open MPI itself starts the requests of
+/* Return whether the application, rather than Open MPI, starts a new request. Open MPI starts the requests of
  * collectives and of partitioned messages. */
 static bool is_started_by_user(const struct ibp_openmpi_message *message)
 {

@@ -9,7 +9,7 @@
 #include "libmpi/lock.h"
 #include "sources/openmpi/table.h"
 
-/* The next opal_progress. In some versions of Open MPI, opal_progress returns a number, in other versions nothing. */
+/* The original opal_progress. It returns a number only in some versions of Open MPI. */
 static int (*next_progress)(void);
 
 static int progress(void)
@@ -26,7 +26,7 @@ static int progress(void)
     return result;
 }
 
-/* The next ompi_sync_wait_mt. Under MPI_THREAD_MULTIPLE, each thread waits for its request in this function. */
+/* The original ompi_sync_wait_mt. Under MPI_THREAD_MULTIPLE, each thread waits for its request in this function. */
 static int (*next_thread_wait)(void *);
 
 static int wait_of_thread(void *awaited)

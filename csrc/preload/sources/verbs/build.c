@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Usually, a program makes four calls for each work request. ibprof sums the requests that a thread builds. The sums
- * are counted when the provider has accepted the requests. The hooks end with tail calls of the provider's functions.
+ * Usually, a program makes four calls for each work request. ibprof sums the requests that a thread builds, and counts
+ * the sums when the provider has accepted the requests. The hooks end with tail calls of the provider's functions.
  */
 #include "platform/system.h"
 #include "sources/verbs/build.h"
@@ -86,8 +86,8 @@ static void copy_build(struct ibp_verbs_build *to, const struct ibp_verbs_build 
     if (from->tally.entries == from->tally.first) to->tally.entries = to->tally.first;
 }
 
-/* Before this thread builds on another queue pair: keep the unfinished requests in the route of their queue pair. Drop
- * the requests if their queue pair no longer exists; count them as accepted if memory is exhausted. */
+/* Before this thread builds on another queue pair: keep the unfinished requests in the route of their queue pair. If
+ * this queue pair no longer exists, drop the requests; if memory is exhausted, count the requests as accepted. */
 static void park(void)
 {
     struct ibp_route *route = building.queue_pair;
@@ -112,7 +112,7 @@ static inline void start_build(const struct ibp_verbs_qp_ex *qp, struct ibp_rout
     building.opcode = NOTHING;
 }
 
-/* Start building although this thread began requests, on this or another queue pair, and has not completed them. */
+/* Start building although this thread has unfinished requests on this or another queue pair. */
 static __attribute__((noinline)) void start_again(QP, struct ibp_route *route)
 {
     if (building.qp == qp)

@@ -58,8 +58,8 @@ static void migrate(struct ibp_route *route)
     ibp_route_redirect(route, &route->alternate);
 }
 
-/* Set the path of a queue pair from the attributes of ibv_modify_qp. A program sets the local port once, and later the
- * destination, perhaps several times. */
+/* Set the path of a queue pair from the attributes of ibv_modify_qp. A program sets the local port once. Later, the
+ * program sets the destination once or several times. */
 static void redirect(struct ibp_route *route, const struct ibp_verbs_qp_attributes *attributes, int fields)
 {
     struct ibp_verbs_path path = attributes->path;

@@ -145,8 +145,8 @@ void ibp_route_redirect(struct ibp_route *route, const struct ibp_verbs_path *pa
 /* -- counting on the slow path ------------------------------------------------------------------------------------- */
 
 /* Return the number of this thread, from 1; IBP_WRITER_SHARED if there are too many threads. The address of
- * ibp_thread_mark identifies a thread. If ibp_thread_mark of a new thread has the address that an ended thread used,
- * both threads have the same number. */
+ * ibp_thread_mark identifies a thread. A new thread has the number of an ended thread if its ibp_thread_mark has the
+ * same address. */
 static uint32_t find_writer(void)
 {
     static const void *marks[WRITERS_MAX];
@@ -187,7 +187,7 @@ void ibp_route_note_seen(struct ibp_route *route)
     if (__atomic_exchange_n(&route->direct, false, __ATOMIC_RELAXED)) ibp_transfers_note_unseen(-1);
 }
 
-/* Add the requests to a record: to this thread's record if the thread owns the route, otherwise to a shared record. */
+/* Add the requests to this thread's record if the thread owns the route; otherwise to a shared record. */
 static void find_and_count(struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages)
 {
     const uint32_t writer = find_writer();

@@ -22,8 +22,8 @@ static bool grow(struct ibp_tally *tally)
 
 void ibp_tally_add(struct ibp_tally *tally, struct ibp_route *route, unsigned opcode, uint64_t bytes, uint64_t messages)
 {
-    /* Only the newest entries are searched, because most requests of a list have the same route. Therefore the tally
-     * may have two entries with the same route and opcode. */
+    /* Search only the newest entries, because most requests of a list have the same route. So the tally may contain
+     * several entries with one route and opcode. */
     const uint32_t oldest = tally->count > IBP_TALLY_FIRST ? tally->count - IBP_TALLY_FIRST : 0;
 
     for (uint32_t i = tally->count; i-- > oldest;)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Hooks of functions of the libraries of EFA, HNS, MANA and mlx4 that create a queue pair, or permit posts without
+ * Hooks for the libraries of EFA, HNS, MANA and mlx4: for functions that create a queue pair, or permit posts without
  * verbs. Posts without verbs are invisible to ibprof. A queue pair that permits such posts counts as unseen until its
  * first post through verbs.
  */
