@@ -22,7 +22,7 @@ Integers = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
 CAUTION = 5.0
-"""An inner node is kept only if the node raises the log-likelihood by more than the sum of this and two costs (see
+"""An inner node is kept only if the node raises the log-likelihood by more than this value plus two other costs (see
 `prune`). A gain of 5 is a factor of 150 in likelihood."""
 
 

@@ -4,8 +4,8 @@
 A delay is an overhead per message plus the latencies of a shortest path. Two methods search for the links; the better
 result is used. The first method links two hosts if every path over a third host has a longer delay. This method finds
 links of any length, but one wrong delay causes a wrong link. The second method ranks pairs: first, pairs whose delay is
-short and whose two hosts have similar delays to all other hosts. The method links the first N pairs, with the N that
-explains the delays best.
+short and whose two hosts have similar delays to all other hosts. The method links the first N pairs, and chooses the N
+that explains the delays best.
 """
 
 from __future__ import annotations

@@ -417,9 +417,9 @@ def find_support(
 
     Returns:
         The support of each link between switches, the support of each host's switch (float64 [host]), and the number of
-        subsets. A subset counts for a link if it has at least two hosts on each side of the link. The link's support is
-        the fraction of these subsets from which the link is inferred again. The key of a link is the set of hosts on
-        the side without host 0.
+        subsets. A subset counts for a link if the subset has at least two hosts on each side of the link. The link's
+        support is the fraction of these subsets from which the link is inferred again. The key of a link is the set of
+        hosts on the side without host 0.
     """
     hosts, count = len(delays), 0
     groups = [_away_from(0, group, frozenset(range(hosts))) for group in levels.groups()]

@@ -49,7 +49,8 @@ _ALIKE = 0.5
 _FEWEST_TOGETHER, _FEW_TOGETHER = 2, 3
 """A topology is refused if no delay was measured between a host and a neighbouring switch with at least
 `_FEWEST_TOGETHER` hosts. A topology is also refused if a host alone on its switch has an outlying delay to a
-neighbouring switch; a neighbouring switch is tested only if it has one link and at most `_FEW_TOGETHER` hosts."""
+neighbouring switch. This second test covers only neighbouring switches with one link to another switch and at most
+`_FEW_TOGETHER` hosts."""
 
 
 def weigh_support(

@@ -206,8 +206,8 @@ def find_slow_by_speed(
 ) -> list[SlowLink]:
     """Find links over which no pair of hosts reaches the link's speed.
 
-    A link's throughput is the largest throughput of all pairs over the link. With a slow MPI library, the median over
-    all links of throughput / speed is below `least`. The limit is then `least` times this median.
+    A link's throughput is the largest throughput of all pairs over the link. With a slow MPI library, the median of
+    throughput / speed over all links is below `least`. The limit is then `least` times this median.
 
     Args:
         reference: the reference, with link speeds.
