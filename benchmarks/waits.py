@@ -4,10 +4,9 @@
 python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
 
 Each program with a planted wait (`ibprof_testing.waits.traced_runs`) runs under the tracer and ibprof at once. The
-benchmark prints a row for each program. A row has fractions of MPI time: ibprof's waiting, the tracer's waiting, and
-ibprof's unsplit time. Below the rows, the benchmark prints the largest difference between ibprof's and the tracer's
-waiting of an operation, and the verdict. Programs with a link rate run in a network namespace, which needs root. With
-WORDs, only programs whose titles contain a WORD run.
+benchmark prints a row for each program: the tracer's waiting, ibprof's waiting and unsplit time, the largest difference
+in the waiting of an operation (all as fractions of MPI time), and the verdict. Programs with a link rate run in a
+network namespace, which needs root. With WORDs, only programs whose titles contain a WORD run.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ html_css_files = ["site.css"]
 templates_path = ["templates"]
 
 _LISTED = re.compile(r"\n  (\S+) +(.*)")
-"""Matches a line of a description that lists a name and its meaning; other lines are not indented."""
+"""Pattern of an indented line: a name and the meaning of this name, in a command's description."""
 
 _LONG_WORD = 28
 """Number of characters from which a word of code may break at the end of a line, such as a path."""
@@ -67,7 +67,7 @@ _PAGE_LINK = re.compile(r"\[[^\]]*\]\(([^):#]+)\.md\)")
 
 
 def setup(app: Sphinx) -> None:
-    """Complete pages as Sphinx reads them."""
+    """Register functions that complete a page's text, links and long words."""
     app.connect("source-read", _complete)
     app.connect("doctree-resolved", _open_pages)
     app.connect("doctree-resolved", _mark_long_words)
@@ -84,7 +84,7 @@ def _complete(_: Sphinx, page: str, source: list[str]) -> None:
 
 
 def _open_pages(_: Sphinx, document: nodes.document, page: str) -> None:
-    """Make links to HTML files open the file: Sphinx makes links that download any file which is no page."""
+    """Let links to HTML files open these files, because Sphinx's links would download them."""
     for link in list(document.findall(addnodes.download_reference)):
         if link["reftarget"].endswith(".html") and "filename" in link:
             address = posixpath.relpath(f"_downloads/{link['filename']}", posixpath.dirname(page) or ".")
@@ -106,7 +106,7 @@ def _keep_hyphenated_words(_app: Sphinx, _page: str, _template: str, context: di
 
 
 def _read_menu(page: str, text: str) -> Iterator[str]:
-    """Read a menu for each heading: the pages of the links below it, each in its first menu only."""
+    """Yield a menu for each heading, with the linked pages below the heading. A page is only in the first such menu."""
     seen = {page}
     for part in re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]:
         targets = [

@@ -37,7 +37,7 @@ for wheel in folder.glob("*.whl"):
             elif file.startswith(("_ctypes.", "unicodedata.")):
                 (library / file).write_bytes(archive.read(name))
             elif parents and parents[0].endswith(".libs") and file.startswith(("libffi", "libcrypt-")):
-                # Where the executable and its module look for them: two folders up.
+                # The executable and _ctypes search these libraries two folders up.
                 for top in (folder, folder / "package"):
                     (top / parents[0]).mkdir(exist_ok=True)
                     (top / parents[0] / file).write_bytes(archive.read(name))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * A profiler plug-in of version 5 that does nothing, but gives each event a handle.
+ * A profiler plug-in of version 5 that only returns a handle for each event.
  */
 #include "nccl/profiler_abi.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Keeps a page free after each shared mapping. Valgrind 3.19 merges adjacent mappings of one file and then ends the
- * program (m_aspacemgr/aspacemgr-segnames.c), if the file was renamed in between.
+ * Keeps a page free after each shared mapping. Valgrind 3.19 merges adjacent mappings of a file, and ends the
+ * program (m_aspacemgr/aspacemgr-segnames.c) if the file had another name at the first mapping.
  *
  * Stops the coarse clock: under Valgrind messages take so long that ibprof would time each one.
  */

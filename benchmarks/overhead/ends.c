@@ -3,7 +3,7 @@
  *
  * Processor time of each rank around MPI_Finalize. This program notes when it enters and leaves the call. The same file,
  * built with -DWITHIN as a library that is preloaded last, notes when MPI itself enters and leaves the call. Each rank
- * prints the difference in µs, and the µs from entering MPI_Finalize to its last function.
+ * prints the difference in µs, and the µs from entering MPI_Finalize to the end of the process.
  */
 #include <mpi.h>
 #include <stdio.h>

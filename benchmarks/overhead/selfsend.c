@@ -3,7 +3,7 @@
  *
  * A rank that sends 8 bytes to itself: Irecv, Send, Wait, so that the time contains only MPI's and ibprof's work.
  * Prints the nanoseconds of a message in the fastest of many batches, each shorter than a time slice of the scheduler, so
- * that other load on the machine leaves some undisturbed.
+ * that other load on the machine does not disturb all batches.
  *
  *     selfsend MESSAGES
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * Samplesort. Every rank begins with random keys. Splitters, chosen from samples of all keys, divide them into a bucket
- * per rank. Then every rank sends its keys to the ranks of their buckets, all at once, and sorts its bucket. The exchange
- * is a region.
+ * Samplesort. Every rank begins with random keys. Splitters, chosen from samples of all keys, divide the keys into a
+ * bucket for each rank. Then every rank sends its keys to the ranks of their buckets, all at once, and sorts its
+ * bucket. The exchange is a region.
  *
  *     mpicc $(ibprof lib --cflags) -o samplesort samplesort.c
  *     ibprof run -- mpirun -n 64 --oversubscribe ./samplesort 65536       (keys a rank)

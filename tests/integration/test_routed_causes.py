@@ -66,7 +66,7 @@ def _is_in_place(plant: RoutedPlant, first: LoadCause) -> bool:
 
 def check(plant: RoutedPlant) -> str | None:
     for cause, healed in zip(plant.causes, plant.healed, strict=True):
-        # Healing a case's only fault must shorten the largest time by 5%. Of two faults, one can hide the other.
+        # Healing a case's only fault must shorten the largest time by 5%. Of two faults, one may hide the other fault.
         if healed is not None and len(plant.causes) == 1:
             assert healed.max_seconds < 0.95 * plant.situation.max_seconds, (plant.name, cause)
     diagnosis = diagnose(plant.situation)

@@ -49,7 +49,7 @@ if [ -n "$kind" ]; then
     case_of many ranks rc_verbs,ud_verbs rail0a:1,rail1a:1 rail0b:1,rail1b:1 "$stripe" 40 3000000
 fi
 # Two adapters of a and two of b in one subnet: four ports of one bridge.
-# Packets cross the bridge's queue twice. None may be dropped, because ports would count the packet that is sent again.
+# Packets cross the bridge's queue twice. The queue must not drop a packet, because ports would count the resent packet.
 echo 30000 >/proc/sys/net/core/netdev_max_backlog
 ip link add one type bridge
 ip link set one up

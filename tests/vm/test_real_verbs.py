@@ -48,7 +48,7 @@ HEADERS = 1.07
 GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) for end, number in (("a", 1), ("b", 2))}
 
 ONE_SUBNET = {f"one{port}": f"0a00:090{number}" for number, port in enumerate(("0a", "1a", "0b", "1b"), start=1)}
-"""End of each device's GID, for four devices in one subnet. Hosts a and b have two adapters each."""
+"""Device -> last digits of the device's GID: two adapters each on hosts a and b, in one subnet."""
 
 
 @dataclass(frozen=True)
