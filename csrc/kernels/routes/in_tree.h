@@ -23,8 +23,8 @@ struct ibp_tree {
     const struct ibp_routes *routes;
     uint32_t lid;
     int32_t port;
-    uint8_t *state;             /* [switch]: 0: not visited; 1: being visited; 2 + reason why the switch's path ends */
-    struct ibp_tree_step *by;   /* [switch]: the step from a visited switch, if one exists */
+    uint8_t *state; /* [switch]: 0: not visited; 1: being visited; 2 + reason why the switch's path ends */
+    struct ibp_tree_step *by; /* [switch]: the step from a visited switch, if one exists */
     /* All visited switches. If packets from a switch arrive at the destination, `visited` contains the next switch on
      * the path before this switch. */
     uint16_t *visited;
