@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Find the source lines of addresses in a file. libbacktrace reads the debug information. lines.c searches this
- * information, because libbacktrace's search misses inlined functions if ranges of one level overlap, and omits the
- * folder of a relative path. */
+ * Find the source lines of addresses in a file. Code of libbacktrace reads the debug information. The search is
+ * ibprof's, because libbacktrace's search misses inlined functions if ranges of one level overlap, and omits the folder
+ * of a relative path. */
 #include "dwarf.c"
 
 /* Open the common debug file (dwz -m). Remove the folder that elf.c prepends even to an absolute path. */
@@ -19,8 +19,8 @@ static int open_common_file(const char *path, backtrace_error_callback failed, v
 /* Maximum depth of inlined functions. If functions are nested deeper, the innermost functions are left out. */
 #define DEEPEST 256
 
-/* List of all memory that libbacktrace allocates. lines.c frees this memory, because libbacktrace never frees most of
- * it. */
+/* List of all memory that libbacktrace allocates. Most of it is never freed by libbacktrace, so ibprof frees the whole
+ * list. */
 struct block {
     struct block *next, *previous;
     max_align_t contents[];

@@ -4,9 +4,9 @@
  * Recording of NCCL's communicators, tasks (collectives, sends, receives), proxy operations and steps, for all versions
  * of the profiler interface.
  *
- * Communicators, tasks and flows are records in the recording. Each step is added to these records at once, so nothing
- * is lost if the job is killed. Communicators, tasks and flows are never freed, so their handles remain valid in any
- * order of starts and stops. Only operations are freed; they come from a pool of fixed size.
+ * Communicators, tasks and flows are records in the recording. ibprof adds each step to these records immediately, so a
+ * killed job loses nothing. Communicators, tasks and flows are never freed, so their handles remain valid in any order
+ * of starts and stops. Only operations are freed; they come from a pool of fixed size.
  */
 #ifndef IBPROF_NCCL_EVENTS_H
 #define IBPROF_NCCL_EVENTS_H

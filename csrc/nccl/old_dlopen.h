@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The ibprof developers
  *
- * The old symbol versions of dlopen and dlerror, with which a plug-in built on a new system loads on old systems too
- * (compare platform/system.h). In old C libraries, both functions are in libdl, which programs with plug-ins load.
+ * Select the old symbol versions of dlopen and dlerror, so that a plug-in built on a new system also loads on old
+ * systems (compare platform/system.h). In old C libraries, both functions are in libdl, which programs with plug-ins
+ * load.
  */
 #ifndef IBPROF_NCCL_OLD_DLOPEN_H
 #define IBPROF_NCCL_OLD_DLOPEN_H

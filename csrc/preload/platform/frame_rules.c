@@ -173,7 +173,7 @@ struct common {
     bool has_lengths, is_of_signal;
 };
 
-/* Return the bytes after the length, with which an entry begins. If there is no valid entry, set `is_bad`. */
+/* Return the bytes of an entry after the length at its beginning. If there is no valid entry, set `is_bad`. */
 static struct bytes open_entry(const struct ibp_frame_tables *tables, uintptr_t entry)
 {
     struct bytes bytes = {entry, tables->end, entry < tables->begin || entry >= tables->end};

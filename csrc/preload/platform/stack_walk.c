@@ -28,7 +28,7 @@ enum step {
 
 /* -- this thread's stack ------------------------------------------------------------------------------------------- */
 
-/* The memory range of the stack on which this thread last walked. */
+/* The memory range of the stack that this thread walked last. */
 static IBP_THREAD_LOCAL struct ibp_mapped_range stack;
 
 /* Return whether the address `least` is readable. Search the mapped memory if the address is outside of `stack`: in the

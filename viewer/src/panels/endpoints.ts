@@ -22,7 +22,7 @@ export function makeRanksPanel(page: Page): EndpointListPanel {
   });
 }
 
-/** Return columns for the measured parts of each rank's time in MPI calls; no columns if `parts` is null. */
+/** Return columns for waiting, transfer and unsplit time of each rank; no columns if `parts` is null. */
 function partColumns(parts: NumberArray | null): EndpointColumn[] {
   if (!parts) return [];
   return ["waiting", "transfer", "not split"].map((title, part) => ({

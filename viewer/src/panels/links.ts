@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the first coloured link directions of the picture, sorted by load, by change or by a property.
+// The table of the picture's coloured link directions, sorted by load, change or property; only the first are listed.
 
 import { formatLinkValue } from "../data/link_values";
 import { formatBytes, formatCount, formatShare, printable } from "../format";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Details of the selection: the senders on a selected link direction, and the routes of a selected pair.
+// Details of the selection: whose bytes load a selected link direction, and the routes of a selected pair.
 
 import type { ChangeKind } from "../data/comparison";
 import { formatLinkValue } from "../data/link_values";

@@ -99,7 +99,7 @@ int ibp_openmpi_hook_irecv(void *buffer, size_t count, ibp_handle datatype, int 
     return ibp_openmpi_request_expect(*request, context);
 }
 
-/* Remember the communicator of a matched message, because the message does not contain it. */
+/* Remember a matched message's communicator, which the message does not contain. */
 static void remember_message(void *message, ibp_handle communicator)
 {
     if (!ibp_is_active()) return;
