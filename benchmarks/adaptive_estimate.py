@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compare ibprof's estimate of link loads under adaptive routing with the packet simulation.
+"""Compare ibprof's estimated link loads with the packet simulation's loads, for adaptive routing.
 
     adaptive_estimate.py [--seeds N] [--calibrate]
 

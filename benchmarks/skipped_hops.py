@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare simulations with and without `skip_hops`, which leaves out hops without contention: events, processor time.
+"""Compare events and CPU time of simulations with and without `skip_hops`, which leaves out hops without contention.
 
 Run it where ibprof is installed:  python benchmarks/skipped_hops.py [--rounds N] [--cells N]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare measurements that end in a steady state with measurements of all messages: packet hops, CPU time, error.
+"""Compare packet hops, CPU time and error: measurements that end when steady, and measurements of all messages.
 
 Run it where ibprof is installed:  python benchmarks/steady_states.py [--seeds N] [--cells N]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the times of `ibprof-view`'s page in a browser without a GPU; compare with plotly's WebGL scatter and SVG.
+"""Compare times of `ibprof-view`'s page with plotly's WebGL scatter and with SVG, in a browser without a GPU.
 
 Run it from a checkout, with ibprof, playwright, chromium and npm installed:
 

@@ -95,10 +95,7 @@ def place_of(file: Path, order: list[list[str]]) -> tuple[int, str]:
 
 
 def points_right(file: Path, included: Path) -> bool:
-    """Return true if no list of `ORDERS` allows an include.
-
-    A file may include files of its room, and of rooms further left.
-    """
+    """Return true if no list of `ORDERS` allows an include."""
     for order in ORDERS:
         (own, room), (other, other_room) = place_of(file, order), place_of(included, order)
         if 0 <= other < own or (room and room == other_room):

@@ -77,7 +77,7 @@ def draw_view(folder: Path, browser: Browser) -> Image.Image:
 
 
 def draw_comparison(folder: Path, browser: Browser) -> Image.Image:
-    """Draw a halo exchange on a fat-tree: two placements side by side, and the difference."""
+    """Draw a halo exchange on a fat-tree: two placements side by side, and the difference of loads."""
     write_halo(folder / "halo.csv", SIDE)
     placements = ["--placement", "packed", "--compare-placement", "spread"]
     run(["ibprof-view", FAT_TREE, "halo.csv", *placements, "-o", "view.html"], folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Apply the advice of reports on a routed network of Linux namespaces, and measure whether jobs get faster.
+"""On a routed network of Linux namespaces, apply the advice of reports, and measure whether jobs get faster.
 
 python benchmarks/lab/advice.py -o FOLDER [CASE ...]       (as root)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare loads and times that ibprof predicts with measurements on a routed network of Linux namespaces.
+"""Compare predicted with measured loads and times of jobs on a routed network of Linux namespaces.
 
 python benchmarks/lab/loads.py -o FOLDER [CASE ...]       (as root)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For a profile with call sites, tables, reports and comparisons contain the loads of links by program line."""
+"""Tables, reports and comparisons show the loads of links by program line, if the profile has call sites."""
 
 from __future__ import annotations
 

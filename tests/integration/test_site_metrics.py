@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""promtool accepts the metrics of `ibprof-site`, and a real Prometheus answers the dashboard's queries from them."""
+"""promtool accepts `ibprof-site`'s metrics. With these metrics, a real Prometheus answers the dashboard's queries."""
 
 from __future__ import annotations
 

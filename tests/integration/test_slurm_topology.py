@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fabric written as Slurm's topology: a real slurmctld loads topology.conf, and topology.yaml has the same tree.
+"""A real slurmctld loads the topology.conf of a fabric, and topology.yaml has the same tree.
 
 Debian's Slurm 22.05 does not know topology.yaml, so ibprof's own reader reads it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof watch` shows a growing recording of several hosts, and ends with its job."""
+"""`ibprof watch` shows a growing recording of several hosts, and ends when the job ends."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_ranks_that_end_during_a_look_are_not_counted_as_killed(
     write(folder, 30, running=True)
 
     def end_first(_pid: int, _signal: int) -> None:
-        """Replace os.kill(): the process records its last bytes and its end, then exits before the check."""
+        """Replace os.kill(): the process records its last bytes and exits, just before the command checks it."""
         write(folder, 70, running=False)
         raise ProcessLookupError
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ibprof demo` writes all files that it names. Its numbers equal the bytes of the demo's program."""
+"""`ibprof demo` writes all files that it names. The demo's numbers equal the bytes that its program sends."""
 
 from __future__ import annotations
 

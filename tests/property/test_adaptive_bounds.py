@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of adaptive routing equal sums over all shortest paths, and include the loads of static routes."""
+"""Bounds of adaptive routing equal sums over all shortest paths; static routes' loads do not exceed them."""
 
 from __future__ import annotations
 

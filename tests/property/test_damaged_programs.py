@@ -26,7 +26,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def damages() -> st.SearchStrategy[tuple[int, list[tuple[int, int]]]]:
-    """Draw a length to cut off (in 1/256 of the file), and changes: (position in 1/65536 of the file, new byte)."""
+    """Draw the length to cut off (in 1/256 of the file), and changes: (position in 1/65536 of the file, new byte)."""
     bytes_at = st.tuples(st.integers(0, 65535), st.integers(0, 255))
     return st.tuples(st.one_of(st.just(0), st.integers(0, 255)), st.lists(bytes_at, max_size=20))
 

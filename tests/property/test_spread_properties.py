@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads of links contain all bytes of all flows, on the paths that single packets take."""
+"""Loads of links are the sums of all flows' bytes along the paths of single packets."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def encode(character):
 
 
 def truth():
-    """Return the frames of the program that Python's traceback shows, from the innermost to the outermost."""
+    """Return the program's frames by Python's traceback, from the innermost to the outermost."""
     frames = []
     frame = sys._getframe(1)
     while frame:
@@ -393,7 +393,7 @@ def executed_code():
 
 @case
 def lines_far_away():
-    """Line numbers and their differences take one, two or more bytes. Some lines precede the code's first line."""
+    """Line numbers and their differences need one or more bytes. Some lines precede the code's first line."""
     for far in (126, 127, 128, 129, 254, 255, 256, 257, 511, 32767, 32768, 65535, 65536, 1000000):
         run("\n" * far + "same(probe.here(truth))")
         run("x = 1" + "\n" * far + "same(probe.here(truth))\nsame(probe.here(truth))")
@@ -657,7 +657,7 @@ same(probe.here(truth))
 
 
 class Last:
-    """An object that the interpreter deletes at its end, after the names of this file."""
+    """An object that the ending interpreter deletes after the names of this file."""
 
     def __del__(self, here=probe.here, write=__import__("posix").write):
         found = here(lambda: None)[0][0]
