@@ -4,9 +4,9 @@
 Run it where ibprof is installed:  python benchmarks/simulation_intervals.py [--seeds N] Each seed samples hosts,
 partners and starts, and has an additional long measurement. The table has a row for each setting and warm-up. The first
 columns show the number of seeds with a mean, and the mean and largest deviation from the seed's long measurement. The
-next columns are for intervals from batches in time, then for intervals from clients: the percentage of intervals that
-contain the mean of all long measurements, and the mean half-width. The last columns show these two numbers for
-intervals from groups of five seeds, with Student's t.
+next columns are for intervals from batches in time, then for intervals from clients. Both groups of columns show the
+percentage of intervals that contain the mean of all long measurements, and the mean half-width. The last columns show
+these two numbers for intervals from groups of five seeds, with Student's t.
 """
 
 from __future__ import annotations

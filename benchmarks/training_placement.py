@@ -135,7 +135,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Result of a case: time of the most loaded link / the shorter time of topograph's and Slurm's order.
+    """Result of a case: (time of the most loaded link) / (the shorter of its times with topograph's and Slurm's order).
 
     Attributes:
         free: key of `FREE`.

@@ -268,7 +268,7 @@ def measure(browser: Browser, file: Path, runs: int, others: bool) -> tuple[dict
 
 
 async def time_other(chromium: str, script: str, halves: str, limit: float, library: str = "") -> float:
-    """Return the shortest time, in ms, in which `script` draws the same halves of links in a new browser.
+    """Return the shortest time, in ms, in which `script` draws `halves` of links in a new browser.
 
     A redraw may take at most `limit` seconds. The result is infinite if no redraw ends in time. The first redraw also
     builds the scene.

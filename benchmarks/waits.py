@@ -5,7 +5,7 @@ python benchmarks/waits.py -o FOLDER [--mpi NAME] [WORD ...]
 
 Each program with a planted wait (`ibprof_testing.waits.traced_runs`) runs under the tracer and ibprof at once. The
 benchmark prints a row for each program: the tracer's waiting, ibprof's waiting and unsplit time, the largest difference
-in the waiting of an operation (all as fractions of MPI time), and the verdict. Programs with a link rate run in a
+in the waiting of an operation, and the verdict. Times are fractions of MPI time. Programs with a link rate run in a
 network namespace, which needs root. With WORDs, only programs whose titles contain a WORD run.
 """
 

@@ -57,9 +57,9 @@ def build_ends(bench: Bench) -> Path:
 def show_end(bench: Bench, rounds: int, ranks: int) -> bool:
     """Show the processor time that MPI_Finalize spends outside of MPI, over all ranks. Return whether the goal is met.
 
-    The time of a job is the sum of the ranks' times, divided by the number of used cores. The last line shows wall
-    times from MPI_Finalize to the end of the process: the median rank's time without and with ibprof, and the median
-    difference over rounds. With more ranks than cores, other ranks run during most of this time.
+    The time of a job is the sum of the ranks' times, divided by the number of used cores. The last line shows the
+    median rank's wall time from MPI_Finalize to the end of the process, without and with ibprof. The line ends with the
+    median difference over rounds. With more ranks than cores, other ranks run during most of this time.
     """
     program = build_ends(bench)
 

@@ -2,8 +2,8 @@
 """ibprof's recording of real verbs agrees with the posted work requests, and with the wires' counters.
 
 All cases run in one guest (ibprof_testing.guest). The recording must have exactly the bytes that a test program posts.
-For MPI programs, the recording has at least the bytes of the payload, and at most the bytes of the wires' counters,
-which include headers and acknowledgements.
+For MPI programs, the recording has at least the bytes of the payload, and at most the bytes of the wires' counters.
+These counters include headers and acknowledgements.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CASES = Path(__file__).parent / "cases.sh"
 RAILS = Path(__file__).parents[2] / "examples" / "rails"
 
 HEADERS = 1.07
-"""A packet of 1,024 bytes has 58 bytes of headers (Ethernet, IP, UDP, BTH, ICRC); a reply to a READ has 62."""
+"""A packet of 1,024 bytes has 58 bytes of headers (Ethernet, IP, UDP, BTH, ICRC); a reply to a READ has 62 bytes."""
 
 GID_OF = {f"rail{rail}{end}": f"0a00:{rail:02x}{number:02x}" for rail in (0, 1) for end, number in (("a", 1), ("b", 2))}
 
