@@ -295,7 +295,7 @@ def position_by_distance(graph: list[set[int]]) -> Points:
 def project_on_principal_axes(points: Points, axes: int) -> Points:
     """Return the coordinates of points on the points' principal axes, longest axis first: float64 [point, axes].
 
-    The sign of an eigenvector is arbitrary and differs by processor. On each axis, the first coordinate other than 0 is
+    The sign of an eigenvector is arbitrary, so it is chosen here: on each axis, the first coordinate other than 0 is
     positive. If `axes` exceeds the points' dimensions, the coordinates on further axes are 0.
 
     Args:

@@ -169,7 +169,7 @@ def visit(fabric: Fabric, name_rank: npt.NDArray[np.int64]) -> npt.NDArray[np.in
 def lower_ends(fabric: Fabric, layout: FabricLayout) -> npt.NDArray[np.intp]:
     """Return the lower end of each link, 0 or 1: the end on the lower level, nearer to the hosts.
 
-    If both ends are on one level, the lower end has the smaller NODE GUID; if both are at one node, the smaller port
+    If both ends are on one level, the lower end has the smaller node GUID; if both are at one node, the smaller port
     number.
 
     Returns:

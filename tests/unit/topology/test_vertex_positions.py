@@ -138,7 +138,7 @@ def test_the_same_seed_gives_the_same_places() -> None:
 def test_the_positions_are_the_same_whatever_signs_the_eigenvectors_have(
     signs: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LAPACK libraries return eigenvectors of either sign, differently by processor."""
+    """A LAPACK library may return an eigenvector with either sign."""
     chain = topology_of(4, [(0, 1), (1, 2), (2, 3)], [1e-6, 3e-6, 4e-6])
     expected = position_vertices(chain).position
 
